@@ -1,6 +1,16 @@
 // Package auction runs one header-bidding auction: it asks every provider at
 // once, stops at the deadline whatever they do, trusts nothing they answer, and
 // picks one winner a slot, the same for every order of arrival.
+//
+// A [House] is shared by all pages. [House.Start] gives each page an [Auction]
+// of its own, whose context carries the deadline and the right to cancel: when
+// that context ends, every socket of the auction is abandoned and [Auction.Done]
+// is closed at once. A provider's goroutine may outlive that moment only until it
+// notices; [House.Close] waits for all of them.
+//
+// What a provider sends passes three steps: its dialect decodes it into offers,
+// judge turns each offer into a bid or into a counted [NonBidReason], and pick
+// chooses the winners from the bids of all providers.
 package auction
 
 import (
@@ -12,8 +22,9 @@ import (
 	"deckle/internal/consent"
 )
 
-// A Request is what one page asks of every provider. It is not changed once the
-// auction has started.
+// A Request is what one page asks of every provider. It must not be changed once
+// the auction has started, not even after the auction has ended: a late provider
+// may still be reading it.
 type Request struct {
 	ID       string        // BidRequest.id
 	Slots    []deckle.Slot // the page's GPT slots, in file order
@@ -27,6 +38,16 @@ type Request struct {
 	PreferDeals bool
 }
 
+// slot is the position of the slot with that id, or -1.
+func (r *Request) slot(id string) int {
+	for i := range r.Slots {
+		if string(r.Slots[i].ID) == id {
+			return i
+		}
+	}
+	return -1
+}
+
 // Site is OpenRTB's Site object, as far as we send it.
 type Site struct {
 	ID     string // our [[site]] id
@@ -34,7 +55,7 @@ type Site struct {
 	Page   string // the page's URL without query and fragment
 	Ref    string // the referrer without query and fragment; may be empty
 	SChain []SChainNode
-	BAdv   []string // blocked advertiser domains
+	BAdv   []string // blocked advertiser domains, lower case
 	BCat   []string // blocked IAB content categories
 }
 
@@ -52,9 +73,9 @@ type Device struct {
 
 // A Provider is an endpoint that answers for seats, in one dialect.
 type Provider struct {
-	Name    string // prebid, aps: the label in metrics, and hb_source
+	Name    string // prebid, aps: the label in metrics
 	Dialect Dialect
-	Timeout time.Duration // at most this long, counted from the auction's start
+	Timeout time.Duration // at most this long, counted from the auction's start; 0 means 1 s
 
 	FireNURL bool // the edge fires nurl; otherwise the client gets it with burl
 }
@@ -66,23 +87,27 @@ type Dialect interface {
 	// asked for. With none it returns a nil Call and no error.
 	Encode(r *Request, tmax time.Duration) (*Call, error)
 
-	// Decode reads the body of an answer with status 200. It keeps nothing of body.
-	// An error means that nothing of the answer could be used.
+	// Decode reads the body of an answer with status 200: at most 2 MiB, nested at
+	// most 32 deep. It keeps nothing of body, which is reused. An error means that
+	// nothing of the answer could be used; one offer that cannot be read is a
+	// NonBid of the answer.
 	Decode(r *Request, body []byte) (Answer, error)
 }
 
 // A Call is one HTTP POST to a provider.
 type Call struct {
 	URL    string
-	Header http.Header
+	Header http.Header // may be nil; Accept-Encoding is ours
 	Body   []byte
 }
 
 // An Answer is what a provider said, not yet judged.
 type Answer struct {
+	BidID    string // BidResponse.bidid
 	Currency string // of every offer; empty means USD (OpenRTB BidResponse.cur)
+	NBR      int    // OpenRTB no-bid reason; 0 = absent or unknown
 	Offers   []Offer
-	NonBids  []NonBid // what the provider itself reports as not bid
+	NonBids  []NonBid // what could not be read, and what the provider itself reports
 }
 
 // An Offer is one OpenRTB bid as a stranger sent it. Nothing of it has been checked.
@@ -90,6 +115,7 @@ type Offer struct {
 	Seat    string
 	ID      string
 	ImpID   string
+	AdID    string // OpenRTB bid.adid, for ${AUCTION_AD_ID}; not hb_adid
 	Price   string // the JSON number's text
 	W, H    int
 	MType   int // OpenRTB bid.mtype; 0 = absent
@@ -103,70 +129,3 @@ type Offer struct {
 	LURL    string
 	Exp     int // seconds; 0 = absent
 }
-
-// A NonBid is an offer, or a seat's silence, that can win nothing, and why.
-type NonBid struct {
-	Seat   string
-	ImpID  string
-	Reason NonBidReason
-}
-
-// A Bid is an offer that has been judged and may be shown.
-type Bid struct {
-	Provider string
-	Seat     string
-	ID       string
-	Slot     deckle.SlotID
-	Price    deckle.CPM // in the request's currency, adjusted; what floors and buckets see
-	Paid     string     // the bidder's own price text, for ${AUCTION_PRICE}
-	PaidCur  string     // the bidder's own currency, for ${AUCTION_CURRENCY}
-	Size     deckle.Size
-	AdM      string // macros filled in
-	CrID     string
-	DealID   string
-	ADomain  []string
-	NURL     string // macros filled in; empty: none
-	BURL     string // macros filled in; empty: none
-	Expires  time.Duration // how long after the auction it may be used; ≤ deckle.MaxBidAge
-}
-
-// A Winner is the bid that a slot shows.
-type Winner struct {
-	Bid
-	AdID   string // hb_adid: 22 random base64url characters, made by us
-	Bucket string // hb_pb
-}
-
-// A Result is how an auction ended. It is complete and never changes.
-type Result struct {
-	Winners   []Winner // at most one a slot, in the order of the request's slots
-	Providers []ProviderResult
-	Elapsed   time.Duration
-	Deadline  bool // A_deadline ended it
-}
-
-// A ProviderResult is what became of one provider's call.
-type ProviderResult struct {
-	Name    string
-	Status  Status
-	Elapsed time.Duration
-	Bids    int
-	NonBids map[NonBidReason]int
-}
-
-// Status is a provider's outcome, as the metrics label it.
-type Status string
-
-const (
-	StatusBid        Status = "bid"
-	StatusNoBid      Status = "nobid"
-	StatusTimeout    Status = "timeout"
-	StatusTransport  Status = "transport"   // no connection, reset, TLS
-	StatusHTTPStatus Status = "http_status" // another status than 200 and 204
-	StatusParse      Status = "parse"       // not an OpenRTB bid response, or too large
-	StatusLaunch     Status = "launch"      // the request could not be built
-)
-
-// NonBidReason says why an offer can win nothing. The set is closed: it is a
-// metric's label.
-type NonBidReason string

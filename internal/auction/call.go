@@ -1,0 +1,265 @@
+package auction
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+// What an answer may be at most. Providers are strangers.
+const (
+	maxBody   = 2 << 20  // bytes, after decoding
+	maxDepth  = 32       // of nested JSON objects and arrays
+	maxHeader = 64 << 10 // bytes
+	maxText   = 200      // bytes of an error's text in the log
+)
+
+var (
+	errLaunch     = errors.New("call not built")
+	errUnreadable = errors.New("answer not readable")
+	errNoTime     = errors.New("no time left")
+)
+
+// A statusError is an answer with a status that carries no bids. Prebid Server
+// says in plain text what it did not like.
+type statusError struct {
+	code int
+	text string // the first line of the body
+}
+
+func (e *statusError) Error() string { return fmt.Sprintf("status %d: %q", e.code, e.text) }
+
+// newClient makes the one client for all providers: no proxy of the environment,
+// no cookies, no redirects (a bid request holds a reader's data and goes where the
+// operator said, nowhere else), and a limit on everything.
+func newClient(c Config) *http.Client {
+	dial := c.Dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: time.Second}).DialContext
+	}
+	return &http.Client{
+		Transport: &http.Transport{
+			DialContext:            dial,
+			ForceAttemptHTTP2:      true,
+			DisableCompression:     true, // we decode ourselves, within bounds
+			MaxConnsPerHost:        cmp.Or(c.MaxConnsPerHost, 256),
+			MaxIdleConns:           0, // bounded by the number of providers
+			MaxIdleConnsPerHost:    cmp.Or(c.MaxConnsPerHost, 256),
+			IdleConnTimeout:        90 * time.Second,
+			TLSHandshakeTimeout:    time.Second,
+			MaxResponseHeaderBytes: maxHeader,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// A reply is what one provider's call came to.
+type reply struct {
+	rank    int    // the provider's place in the configuration
+	status  Status // empty: it was not asked; bid: it answered, even if nothing of it can win
+	elapsed time.Duration
+	nbr     int
+	bids    []candidate
+	nonBids map[NonBidReason]int
+}
+
+// ask calls the provider of that rank and judges what it answers. It returns when
+// ctx has ended, and never panics: a fault in reading strangers' bytes costs one
+// answer.
+func (h *House) ask(ctx context.Context, r *Request, rank int) (rep reply) {
+	p := &h.providers[rank]
+	start := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
+	defer cancel()
+	defer func() {
+		if v := recover(); v != nil {
+			h.log.Error("provider call panicked", "provider", p.Name, "err", v)
+			rep = reply{status: StatusParse}
+		}
+		rep.rank, rep.elapsed = rank, time.Since(start)
+	}()
+
+	answer, err := h.call(ctx, r, p)
+	rep.status = status(ctx, err)
+	switch {
+	case err != nil:
+		h.log.LogAttrs(ctx, slog.LevelDebug, "provider failed", slog.String("provider", p.Name),
+			slog.String("reason", string(rep.status)), slog.Any("err", err))
+	case answer == nil:
+		rep.status = ""
+	default:
+		rep.nbr = answer.NBR
+		rep.bids, rep.nonBids = h.judge(r, rank, answer)
+	}
+	return rep
+}
+
+// status is the only place where an error becomes a provider's status.
+func status(ctx context.Context, err error) Status {
+	if err == nil {
+		return StatusBid
+	}
+	if _, ok := errors.AsType[*statusError](err); ok {
+		return StatusHTTPStatus
+	}
+	switch timeout, ok := errors.AsType[net.Error](err); {
+	case ctx.Err() != nil, errors.Is(err, errNoTime), ok && timeout.Timeout():
+		return StatusTimeout
+	case errors.Is(err, errLaunch):
+		return StatusLaunch
+	case errors.Is(err, errUnreadable):
+		return StatusParse
+	}
+	return StatusTransport
+}
+
+// call encodes, posts and decodes. A nil answer without an error means that p has
+// no slot on this page.
+func (h *House) call(ctx context.Context, r *Request, p *Provider) (*Answer, error) {
+	tmax := p.Timeout - h.slack
+	if deadline, ok := ctx.Deadline(); ok {
+		tmax = time.Until(deadline) - h.slack
+	}
+	if tmax < time.Millisecond {
+		return nil, errNoTime
+	}
+	c, err := p.Dialect.Encode(r, tmax)
+	if err != nil {
+		return nil, errors.Join(errLaunch, err)
+	}
+	if c == nil {
+		return nil, nil
+	}
+	body := h.buffer()
+	defer h.release(body)
+	switch found, err := h.post(ctx, c, body); {
+	case err != nil:
+		return nil, err
+	case !found:
+		return &Answer{}, nil
+	}
+	if tooDeep(body.Bytes()) {
+		return nil, fmt.Errorf("nested deeper than %d: %w", maxDepth, errUnreadable)
+	}
+	answer, err := p.Dialect.Decode(r, body.Bytes())
+	if err != nil {
+		return nil, errors.Join(errUnreadable, err)
+	}
+	return &answer, nil
+}
+
+// post sends c and reads the body of a 200 into body. It reports false for a 204,
+// OpenRTB's no bid.
+func (h *House) post(ctx context.Context, c *Call, body *bytes.Buffer) (found bool, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL, bytes.NewReader(c.Body))
+	if err != nil {
+		return false, errors.Join(errLaunch, err)
+	}
+	if c.Header != nil {
+		req.Header = c.Header.Clone()
+	}
+	req.Header.Set("Accept-Encoding", "gzip")
+	resp, err := h.client.Do(req)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = resp.Body.Close() }() // abandons what has not been read
+	switch resp.StatusCode {
+	case http.StatusOK:
+		return true, readBody(body, resp)
+	case http.StatusNoContent:
+		return false, nil
+	}
+	return false, &statusError{resp.StatusCode, firstLine(resp.Body)}
+}
+
+// readBody decodes the body of resp into dst, at most maxBody bytes, however
+// small the bytes were that they were made from.
+func readBody(dst *bytes.Buffer, resp *http.Response) error {
+	var src io.Reader = resp.Body
+	coding := strings.ToLower(strings.TrimSpace(resp.Header.Get("Content-Encoding")))
+	switch coding {
+	case "", "identity":
+	case "gzip", "x-gzip": // RFC 9110 section 8.4.1.3
+		z, err := gzip.NewReader(src)
+		if err != nil {
+			return errors.Join(errUnreadable, err)
+		}
+		src = z
+	default:
+		return fmt.Errorf("coding %.20q: %w", coding, errUnreadable)
+	}
+	n, err := dst.ReadFrom(io.LimitReader(src, maxBody+1))
+	switch {
+	case n > maxBody:
+		return fmt.Errorf("larger than %d bytes: %w", maxBody, errUnreadable)
+	case err != nil && src != resp.Body:
+		return errors.Join(errUnreadable, err)
+	}
+	return err
+}
+
+// firstLine is the beginning of an error's plain text.
+func firstLine(r io.Reader) string {
+	b, _ := io.ReadAll(io.LimitReader(r, maxText)) // what has been read is good enough for a log
+	line, _, _ := bytes.Cut(b, []byte("\n"))
+	return string(line)
+}
+
+func (h *House) buffer() *bytes.Buffer {
+	if b, ok := h.buffers.Get().(*bytes.Buffer); ok {
+		return b
+	}
+	return new(bytes.Buffer)
+}
+
+// release keeps a buffer for the next answer, unless one large answer has made it
+// larger than answers usually are.
+func (h *House) release(b *bytes.Buffer) {
+	if b.Cap() <= maxBody/8 {
+		b.Reset()
+		h.buffers.Put(b)
+	}
+}
+
+// tooDeep reports whether JSON is nested deeper than maxDepth. Whether it is JSON
+// at all is the dialect's to find out.
+func tooDeep(b []byte) bool {
+	depth := 0
+	for i := 0; i < len(b); i++ {
+		switch b[i] {
+		case '{', '[':
+			if depth++; depth > maxDepth {
+				return true
+			}
+		case '}', ']':
+			depth--
+		case '"':
+			i += stringLen(b[i:])
+		}
+	}
+	return false
+}
+
+// stringLen is how far behind the opening quote of b the closing one is.
+func stringLen(b []byte) int {
+	for i := 1; i < len(b); i++ {
+		switch b[i] {
+		case '\\':
+			i++
+		case '"':
+			return i
+		}
+	}
+	return len(b)
+}

@@ -1,0 +1,151 @@
+package auction
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Metrics are what auctions and notices count. Every label is bounded: names of
+// sites and providers are the operator's, reasons are closed sets, and what comes
+// from strangers passes a cap.
+type Metrics struct {
+	auctions  *prometheus.CounterVec   // site, outcome
+	deadlines *prometheus.CounterVec   // site
+	calls     *prometheus.CounterVec   // provider, status
+	seconds   *prometheus.HistogramVec // provider
+	nonBids   *prometheus.CounterVec   // provider, reason
+	winners   *prometheus.CounterVec   // slot, bidder, bucket
+	notices   *prometheus.CounterVec   // outcome
+
+	seats  capped[string]
+	series capped[winnerLabels]
+}
+
+// winnerLabels are the labels of one series of winners.
+type winnerLabels struct{ slot, bidder, bucket string }
+
+const (
+	maxSeats        = 100   // distinct bidder labels in the life of a process
+	maxWinnerSeries = 5_000 // distinct winners series
+	other           = "other"
+)
+
+// NewMetrics makes the metrics of one House and one Notifier.
+func NewMetrics() *Metrics {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "deckle", Name: name, Help: help}, labels)
+	}
+	return &Metrics{
+		auctions:  counter("auctions_total", "Auctions, by how they ended: won, empty, canceled.", "site", "outcome"),
+		deadlines: counter("auction_deadlines_total", "Auctions that A_deadline ended before every provider had answered.", "site"),
+		calls:     counter("provider_calls_total", "Calls to providers, by status.", "provider", "status"),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: "deckle", Name: "provider_seconds",
+			Help:                        "How long a provider took to answer, timeouts included.",
+			Buckets:                     []float64{.01, .025, .05, .1, .2, .3, .5, .75, 1, 1.5, 2, 3},
+			NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 100,
+		}, []string{"provider"}),
+		nonBids: counter("nonbids_total", "Offers and seats that could win nothing, by reason.", "provider", "reason"),
+		winners: counter("winners_total", "Winning bids by slot, seat and hb_pb.", "slot", "bidder", "bucket"),
+		notices: counter("notices_total", "Win notices, by what became of them.", "outcome"),
+		seats:   capped[string]{max: maxSeats},
+		series:  capped[winnerLabels]{max: maxWinnerSeries},
+	}
+}
+
+// Register makes the metrics known to r.
+func (m *Metrics) Register(r prometheus.Registerer) error {
+	var errs []error
+	for _, c := range []prometheus.Collector{m.auctions, m.deadlines, m.calls, m.seconds, m.nonBids, m.winners, m.notices} {
+		errs = append(errs, r.Register(c))
+	}
+	return errors.Join(errs...)
+}
+
+// record counts one auction. Of a canceled one only that is known: its providers
+// were not given their time.
+func (m *Metrics) record(site string, r *Result) {
+	m.auctions.WithLabelValues(site, outcome(r)).Inc()
+	if r.Canceled {
+		return
+	}
+	if r.Deadline {
+		m.deadlines.WithLabelValues(site).Inc()
+	}
+	for _, p := range r.Providers {
+		m.calls.WithLabelValues(p.Name, string(p.Status)).Inc()
+		m.seconds.WithLabelValues(p.Name).Observe(p.Elapsed.Seconds())
+		for reason, n := range p.NonBids {
+			m.nonBids.WithLabelValues(p.Name, string(reason)).Add(float64(n))
+		}
+	}
+	for i := range r.Winners {
+		l := m.winner(&r.Winners[i])
+		m.winners.WithLabelValues(l.slot, l.bidder, l.bucket).Inc()
+	}
+}
+
+func outcome(r *Result) string {
+	switch {
+	case r.Canceled:
+		return "canceled"
+	case len(r.Winners) > 0:
+		return "won"
+	}
+	return "empty"
+}
+
+// winner gives the labels of a winner. A seat is a stranger's word: only what
+// looks like a bidder code is taken over.
+func (m *Metrics) winner(w *Winner) winnerLabels {
+	l := winnerLabels{string(w.Slot), w.Seat, w.Bucket}
+	if !isBidderCode(w.Seat) || !m.seats.admit(w.Seat) {
+		l.bidder = other
+	}
+	if !m.series.admit(l) {
+		return winnerLabels{other, other, other}
+	}
+	return l
+}
+
+func (m *Metrics) notice(o noticeOutcome) { m.notices.WithLabelValues(string(o)).Inc() }
+
+// isBidderCode reports whether s is 1 to 64 characters of [a-z0-9_-].
+func isBidderCode(s string) bool {
+	if s == "" || len(s) > 64 {
+		return false
+	}
+	for _, c := range []byte(s) {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '_' && c != '-' {
+			return false
+		}
+	}
+	return true
+}
+
+// capped admits the first max distinct values that it sees, for ever.
+type capped[T comparable] struct {
+	max int
+
+	mu   sync.Mutex
+	seen map[T]struct{}
+}
+
+func (c *capped[T]) admit(v T) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.seen[v]; ok {
+		return true
+	}
+	if len(c.seen) >= c.max {
+		return false
+	}
+	if c.seen == nil {
+		c.seen = make(map[T]struct{})
+	}
+	c.seen[v] = struct{}{}
+	return true
+}
+

@@ -1,0 +1,229 @@
+package auction
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// NotifierConfig configures a [Notifier]. The zero value is ready to use.
+type NotifierConfig struct {
+	// Timeout is how long one notice may take, redirects included. Defaults to 1 s.
+	Timeout time.Duration
+
+	// Queue is how many notices may wait. What comes on top is dropped and counted.
+	// Defaults to 1024.
+	Queue int
+
+	// Workers is how many notices are under way at once. Defaults to 16.
+	Workers int
+
+	// Drain is how long waiting notices are still sent after Run's context has
+	// ended. Defaults to 5 s.
+	Drain time.Duration
+
+	// Allow are networks that notices may go to though they are not public: for
+	// demonstrations and tests. Bidders choose the addresses, so that every network
+	// named here can be reached by every one of them.
+	Allow []netip.Prefix
+
+	// Resolver resolves the hosts of notices. Defaults to net.DefaultResolver.
+	Resolver *net.Resolver
+}
+
+// A Notifier fires win notices (OpenRTB nurl) in the background: each at most
+// once, to public addresses only, and counted by what became of it.
+type Notifier struct {
+	config  NotifierConfig
+	client  *http.Client
+	metrics *Metrics
+	log     *slog.Logger
+
+	mu     sync.RWMutex // guards closed, and queue against being closed while sent to
+	closed bool
+	queue  chan string
+}
+
+// noticeOutcome is what became of a notice, as the metrics label it.
+type noticeOutcome string
+
+const (
+	noticeOK         noticeOutcome = "ok"
+	noticeHTTPStatus noticeOutcome = "http_status" // not 2xx
+	noticeBlocked    noticeOutcome = "blocked"     // not a public address
+	noticeTransport  noticeOutcome = "transport"   // no connection, reset, TLS
+	noticeTimeout    noticeOutcome = "timeout"
+	noticeDropped    noticeOutcome = "dropped" // the queue was full or closed
+	noticeBadURL     noticeOutcome = "bad_url" // not http(s), credentials, too many redirects
+)
+
+const maxRedirects = 3
+
+var (
+	errNotPublic = errors.New("not a public address")
+	errBadURL    = errors.New("not a notice URL")
+)
+
+// NewNotifier makes a notifier. Notices wait until [Notifier.Run] is called.
+func NewNotifier(c NotifierConfig, m *Metrics, log *slog.Logger) *Notifier {
+	c.Timeout = cmp.Or(c.Timeout, time.Second)
+	c.Queue = cmp.Or(c.Queue, 1024)
+	c.Workers = cmp.Or(c.Workers, 16)
+	c.Drain = cmp.Or(c.Drain, 5*time.Second)
+	return &Notifier{
+		config:  c,
+		client:  newNoticeClient(c),
+		metrics: m,
+		log:     log,
+		queue:   make(chan string, c.Queue),
+	}
+}
+
+// newNoticeClient makes a client that goes to public addresses only. The check
+// stands where a socket is about to be connected, after the name has been
+// resolved and for every redirect: nothing can change the address in between.
+//
+// A connection is used for one notice. Over a kept one, net/http would repeat a
+// GET whose connection breaks, and a notice is fired at most once.
+func newNoticeClient(c NotifierConfig) *http.Client {
+	dialer := &net.Dialer{
+		Timeout:  c.Timeout,
+		Resolver: c.Resolver,
+		Control: func(_, address string, _ syscall.RawConn) error {
+			return c.permit(address)
+		},
+	}
+	return &http.Client{
+		Timeout: c.Timeout,
+		Transport: &http.Transport{
+			DialContext:            dialer.DialContext,
+			DisableKeepAlives:      true,
+			DisableCompression:     true,
+			TLSHandshakeTimeout:    c.Timeout,
+			MaxResponseHeaderBytes: maxHeader,
+		},
+		CheckRedirect: func(req *http.Request, via []*http.Request) error {
+			if len(via) > maxRedirects || !isNoticeURL(req.URL.String()) {
+				return errBadURL
+			}
+			req.Header.Del("Referer") // a notice's URL holds a price
+			return nil
+		},
+	}
+}
+
+// permit is an error unless a resolved "ip:port" is public or allowed.
+func (c NotifierConfig) permit(address string) error {
+	ap, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return fmt.Errorf("%s: %w", address, errNotPublic)
+	}
+	ip := ap.Addr().WithZone("").Unmap()
+	for _, p := range c.Allow {
+		if p.Contains(ip) {
+			return nil
+		}
+	}
+	if !isPublic(ap.Addr()) {
+		return fmt.Errorf("%s: %w", ap.Addr(), errNotPublic)
+	}
+	return nil
+}
+
+// Selected fires the win notices of a result whose winners have just been written
+// into a page or returned to one. It never blocks, and does nothing when it is
+// called again for the same result.
+func (n *Notifier) Selected(r *Result) {
+	if r.notified.Swap(true) {
+		return
+	}
+	for i := range r.Winners {
+		if w := &r.Winners[i]; w.EdgeNURL && w.NURL != "" {
+			n.enqueue(w.NURL)
+		}
+	}
+}
+
+func (n *Notifier) enqueue(url string) {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	if !n.closed {
+		select {
+		case n.queue <- url:
+			return
+		default:
+		}
+	}
+	n.metrics.notice(noticeDropped)
+}
+
+// Run fires notices until ctx ends, then for at most Drain those that wait. End
+// ctx after the servers have drained: what is selected later is dropped. Run may
+// be called once, and returns nil.
+func (n *Notifier) Run(ctx context.Context) error {
+	fire, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	var workers sync.WaitGroup
+	for range n.config.Workers {
+		workers.Go(func() {
+			for url := range n.queue {
+				n.metrics.notice(n.fire(fire, url))
+			}
+		})
+	}
+	<-ctx.Done()
+	n.mu.Lock()
+	n.closed = true
+	close(n.queue)
+	n.mu.Unlock()
+	timer := time.AfterFunc(n.config.Drain, cancel)
+	defer timer.Stop()
+	workers.Wait()
+	return nil
+}
+
+// fire sends one notice.
+func (n *Notifier) fire(ctx context.Context, url string) noticeOutcome {
+	if ctx.Err() != nil {
+		return noticeDropped
+	}
+	if !isNoticeURL(url) {
+		return noticeBadURL
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return noticeBadURL
+	}
+	req.Header.Set("User-Agent", "deckle")
+	resp, err := n.client.Do(req)
+	if err != nil {
+		n.log.LogAttrs(ctx, slog.LevelDebug, "notice failed", slog.Any("err", errors.Unwrap(err))) // without its URL
+		return failedNotice(err)
+	}
+	_ = resp.Body.Close() // what it says does not matter
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		return noticeHTTPStatus
+	}
+	return noticeOK
+}
+
+// failedNotice is the only place where an error becomes a notice's outcome.
+func failedNotice(err error) noticeOutcome {
+	switch timeout, ok := errors.AsType[net.Error](err); {
+	case errors.Is(err, errNotPublic):
+		return noticeBlocked
+	case errors.Is(err, errBadURL):
+		return noticeBadURL
+	case ok && timeout.Timeout():
+		return noticeTimeout
+	}
+	return noticeTransport
+}
