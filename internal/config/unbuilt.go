@@ -1,0 +1,97 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+
+	"deckle"
+)
+
+// An unbuilt row refuses a setting whose effect does not exist yet. A setting
+// that did nothing would be worse than none: somebody relies on it.
+type unbuilt struct {
+	key  string
+	what string // what would be switched on
+	on   func(c *Config) bool
+}
+
+// unbuiltSettings shrinks: whoever builds a thing deletes its row.
+var unbuiltSettings = []unbuilt{
+	{"server.tls_cert", "TLS", func(c *Config) bool { return c.Server.TLSCert != "" }},
+	{"server.tls_key", "TLS", func(c *Config) bool { return c.Server.TLSKey != "" }},
+	{"server.acme_hosts", "ACME", func(c *Config) bool { return len(c.Server.ACMEHosts) > 0 }},
+	{"server.http3", "HTTP/3", func(c *Config) bool { return c.Server.HTTP3 }},
+	{"admin.password_file", "the dashboard", func(c *Config) bool { return c.Admin.PasswordFile != "" }},
+	{"admin.api_keys_file", "the management API", func(c *Config) bool { return c.Admin.APIKeysFile != "" }},
+	{"auction.providers", "Amazon APS", func(c *Config) bool { return slices.Contains(c.Auction.Providers, "aps") }},
+	{"auction.endpoint", "POST /auction", func(c *Config) bool { return c.Auction.Endpoint }},
+	{"auction.client_params", "POST /auction", func(c *Config) bool { return c.Auction.ClientParams }},
+	{"auction.export_file", "the export of auctions", func(c *Config) bool { return c.Auction.ExportFile != "" }},
+	{"integrations.prebid.lurl", "the loss notice", func(c *Config) bool { return c.Integrations.Prebid.LURL }},
+	{"integrations.prebid.cache", "Prebid Server's cache", func(c *Config) bool { return c.Integrations.Prebid.Cache }},
+	{"integrations.prebid.forward_cookies", "forwarding cookies", func(c *Config) bool { return len(c.Integrations.Prebid.ForwardCookies) > 0 }},
+	{"integrations.aps.endpoint", "Amazon APS", func(c *Config) bool { return c.Integrations.APS.Endpoint != apsEndpoint }},
+	{"integrations.aps.account_id", "Amazon APS", func(c *Config) bool { return c.Integrations.APS.AccountID != "" }},
+	{"integrations.aps.script_creatives", "Amazon APS", func(c *Config) bool { return c.Integrations.APS.ScriptCreatives }},
+	{"consent.geo_file", "finding a reader's place", func(c *Config) bool { return c.Consent.GeoFile != "" }},
+	{"consent.geo_headers", "finding a reader's place", func(c *Config) bool { return c.Consent.GeoHeaders != GeoHeaders{} }},
+	{"consent.gvl_file", "consent for each bidder", func(c *Config) bool { return c.Consent.GVLFile != "" }},
+	{"consent.unlisted_bidder", "consent for each bidder", func(c *Config) bool { return c.Consent.UnlistedBidder != "deny" }},
+	{"consent.other_address", "truncating addresses by choice", func(c *Config) bool { return c.Consent.OtherAddress != "full" }},
+	{"identity.enabled", "the ts-ec cookie", func(c *Config) bool { return c.Identity.Enabled }},
+	{"identity.key_file", "the ts-ec cookie", func(c *Config) bool { return c.Identity.KeyFile != "" }},
+	{"identity.eid_cookies", "EIDs", func(c *Config) bool { return len(c.Identity.EIDCookies) > 0 }},
+	{"reader.classifier", "the classifier openai", func(c *Config) bool { return c.Reader.Classifier != "builtin" }},
+	{"reader.openai", "the classifier openai", func(c *Config) bool { return c.Reader.OpenAI != OpenAI{} }},
+	{"store.mode", "a store of more than one node", func(c *Config) bool { return c.Store.Mode != "embedded" }},
+	{"store.archive", "the archive of the journal", func(c *Config) bool { return c.Store.Archive != "" }},
+	{"store.encryption_key_file", "encryption of the store", func(c *Config) bool { return c.Store.EncryptionKeyFile != "" }},
+	{"store.cluster", "a store of more than one node", func(c *Config) bool { return !c.Store.Cluster.isDefault() }},
+	{"store.external", "a store of more than one node", func(c *Config) bool { return !c.Store.External.isDefault() }},
+}
+
+// unbuiltOfSite are the same for one [[site]]; their keys stand below it.
+var unbuiltOfSite = []struct {
+	key  string
+	what string
+	on   func(s *Site) bool
+}{
+	{"origin", "a site without an origin", func(s *Site) bool { return s.Origin.Host == "" }},
+	{"bids", `bids = "fetch"`, func(s *Site) bool { return s.Bids != "inline" }},
+	{"ad_server", "rendering without an ad server", func(s *Site) bool { return s.AdServer != deckle.GAM }},
+	{"rum_sample", "measuring page views", func(s *Site) bool { return s.RUMSample > 0 }},
+	{"default_floor", "POST /auction", func(s *Site) bool { return s.DefaultFloor > 0 }},
+}
+
+// isDefault reports whether the file says nothing about a cluster.
+func (c *Cluster) isDefault() bool {
+	return c.Name == defaultCluster && c.Node+c.Listen+c.TLSCert+c.TLSKey+c.TLSCA+c.SecretFile == "" && len(c.Routes) == 0
+}
+
+// isDefault reports whether the file says nothing about an engine elsewhere.
+func (e *External) isDefault() bool {
+	return e.CredentialsFile+e.TLSCA == "" && len(e.URLs) == 0
+}
+
+// refuseUnbuilt reports every setting of the file that switches on what does not
+// exist yet. A value that could not be read has been reported, and is not judged
+// again by its default.
+func (l loader) refuseUnbuilt(c *Config) {
+	refuse := func(key, what string) {
+		if _, given := l.doc.where[key]; given {
+			l.errorAt(key, "leave it out", "not built yet: %s", what)
+		}
+	}
+	for _, u := range unbuiltSettings {
+		if u.on(c) {
+			refuse(u.key, u.what)
+		}
+	}
+	for i := range c.Sites {
+		for _, u := range unbuiltOfSite {
+			if u.on(&c.Sites[i]) {
+				refuse(fmt.Sprintf("site[%d].%s", i, u.key), u.what)
+			}
+		}
+	}
+}
