@@ -126,6 +126,5 @@ type Offer struct {
 	Cat     []string
 	NURL    string
 	BURL    string
-	LURL    string
 	Exp     int // seconds; 0 = absent
 }

@@ -148,4 +148,3 @@ func (c *capped[T]) admit(v T) bool {
 	c.seen[v] = struct{}{}
 	return true
 }
-
