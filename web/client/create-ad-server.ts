@@ -1,0 +1,116 @@
+import {getTargeting} from './get-targeting.ts';
+import {isInitialLoadDisabled} from './is-initial-load-disabled.ts';
+import type {Bid, Slot} from './page.ts';
+import {safely} from './safely.ts';
+import {setTargeting} from './set-targeting.ts';
+import {withGPT} from './with-gpt.ts';
+
+export interface AdServer {
+  /** Requests ads for slots whose elements are in the document, each once, all in one request. */
+  request(slots: readonly Slot[]): void;
+  /** Takes what we set away from every slot, except the template's own targeting. */
+  withdraw(): void;
+  /** The ids of the elements whose newest request carried this hb_adid. */
+  holdersOf(adId: string): string[];
+}
+
+export interface AdServerOptions {
+  /** The bid that the slot may still use. */
+  bidFor(slotId: string): Bid | undefined;
+  /** GPT has put an ad into a slot; adId is the hb_adid that its request carried, or ''. */
+  onRender(adId: string): void;
+}
+
+/** What we have set on a slot for one request, and have to take away. */
+interface Ours {
+  readonly keys: Record<string, null>;
+  /** That request is under way. */
+  requested: boolean;
+}
+
+/** Google Ad Manager, reached through whichever of GPT's two interfaces the page has. */
+export const createAdServer = (win: Window, {bidFor, onRender}: AdServerOptions): AdServer => {
+  /** What hb_adid a slot's newest request carried; the key is there for every slot requested. */
+  const carried = new Map<googletag.Slot, string>();
+  const ours = new Map<googletag.Slot, Ours>();
+
+  const clear = (slot: googletag.Slot) => {
+    const set = ours.get(slot);
+    if (set) setTargeting(slot, set.keys);
+    ours.delete(slot);
+  };
+
+  withGPT(win, (gpt) => {
+    const service = gpt.pubads();
+    service.addEventListener('slotRequested', ({slot}) => {
+      carried.set(slot, getTargeting(slot, 'hb_adid'));
+      const set = ours.get(slot);
+      // The page refreshed the slot before it had rendered: no third request may carry this.
+      if (set?.requested) clear(slot);
+      else if (set) set.requested = true;
+    });
+    service.addEventListener('slotRenderEnded', ({slot, isEmpty}) => {
+      // Keys set while the page's own request was under way are for the next one.
+      if (ours.get(slot)?.requested) clear(slot);
+      if (!isEmpty) onRender(carried.get(slot) ?? '');
+    });
+  });
+
+  const target = (gptSlot: googletag.Slot, slot: Slot) => {
+    const bid = bidFor(slot.id);
+    const hb = {...bid?.targeting, ts_initial: '1'};
+    setTargeting(gptSlot, {...slot.targeting, ...hb});
+    const set: Ours = {keys: {}, requested: false};
+    for (const key of Object.keys(hb)) set.keys[key] = null;
+    ours.set(gptSlot, set);
+    if (!bid) return;
+    const expire = safely(() => {
+      if (ours.get(gptSlot) === set) clear(gptSlot);
+    });
+    // The page may request the slot late: it then goes without.
+    setTimeout(expire, bid.expiresAt - Date.now());
+  };
+
+  return {
+    request(slots) {
+      withGPT(win, (gpt) => {
+        const defined = gpt.pubads().getSlots();
+        const unrequested: googletag.Slot[] = [];
+        for (const slot of slots) {
+          const existing = defined.find((s) => s.getSlotElementId() === slot.divId);
+          const gptSlot = existing ?? gpt.defineSlot(slot.gamUnitPath, slot.formats, slot.divId);
+          if (!gptSlot) continue;
+          if (!existing) gptSlot.addService?.(gpt.pubads());
+          // What a request before our time carried is unknown; that it was answered is not.
+          const requested = carried.has(gptSlot) || gptSlot.getResponseInformation?.();
+          target(gptSlot, slot);
+          if (!requested) unrequested.push(gptSlot);
+        }
+        show(gpt, unrequested);
+      });
+    },
+    withdraw() {
+      withGPT(win, () => Array.from(ours.keys()).forEach(clear));
+    },
+    holdersOf: (adId) =>
+      Array.from(carried.entries())
+        .filter(([, carriedId]) => carriedId === adId)
+        .map(([slot]) => slot.getSlotElementId()),
+  };
+};
+
+/**
+ * Displays slots in a single request. display() fetches every slot that is
+ * defined and has not been fetched, and does nothing for one that was displayed;
+ * where the page has disabled initial load, refresh() does the fetching.
+ */
+const show = (gpt: typeof googletag, slots: googletag.Slot[]): void => {
+  if (!slots.length) return;
+  if (!gpt.pubadsReady) {
+    if (typeof gpt.setConfig === 'function') gpt.setConfig({singleRequest: true});
+    else gpt.pubads().enableSingleRequest();
+  }
+  gpt.enableServices();
+  for (const slot of slots) gpt.display(slot.getSlotElementId());
+  if (isInitialLoadDisabled(gpt)) gpt.pubads().refresh(slots);
+};

@@ -1,0 +1,31 @@
+import {getBids} from './get-bids.ts';
+import type {Bid} from './page.ts';
+
+export interface Bids {
+  /** Takes over a value like `window.__ts_bids`; a slot's later bid replaces its earlier one. */
+  receive(value: unknown): void;
+  /** The slot's bid, if there is one that may still be used. */
+  forSlot(slotId: string): Bid | undefined;
+  /** The bid with this hb_adid, if there is one that may still be used. */
+  byAdId(adId: string): Bid | undefined;
+  /** Forgets every bid, and takes no further ones. */
+  close(): void;
+}
+
+/** The winners of this page view. Keys are strangers' strings, hence a Map. */
+export const createBids = (now: () => number): Bids => {
+  const bids = new Map<string, Bid>();
+  let open = true;
+  const fresh = (bid: Bid | undefined) => (bid && now() < bid.expiresAt ? bid : undefined);
+  return {
+    receive(value) {
+      if (open) for (const bid of getBids(value, now())) bids.set(bid.slotId, bid);
+    },
+    forSlot: (slotId) => fresh(bids.get(slotId)),
+    byAdId: (adId) => fresh(Array.from(bids.values()).find((bid) => bid.adId === adId)),
+    close() {
+      open = false;
+      bids.clear();
+    },
+  };
+};

@@ -1,0 +1,1 @@
+"use strict";(()=>{var o=(t,e)=>{try{let r=document.currentScript,n=r.previousElementSibling;if(r.remove(),(n==null?void 0:n.dataset.deckle)!==t)return;n.remove(),e(JSON.parse(n.textContent),r.nonce)}catch(r){}};o("bids",t=>{var e;window.__ts_bids=t,(e=window.__tsAdInit)==null||e.call(window,t)});})();

@@ -1,0 +1,124 @@
+// Package web holds what runs in a reader's browser: the client script, built
+// from TypeScript and served for ever under a name that is its content, and the
+// two runners that the edge writes into pages.
+//
+// The files of dist/ are made by web/build and committed; this package and
+// everything above it needs no Node.
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+//go:embed dist
+var dist embed.FS
+
+// Prefix is what every path that [Client] serves begins with.
+const Prefix = "/_deckle/"
+
+// SlotsRunner is the text of the script element that follows the data block of
+// hole 1. It is the same for every page and ASCII, and nothing in it can end a
+// script element.
+func SlotsRunner() string { return read("slots-runner.js") }
+
+// BidsRunner is the text of the script element that follows the data block of
+// hole 2, with the properties of [SlotsRunner].
+func BidsRunner() string { return read("bids-runner.js") }
+
+// Hash is the CSP source that lets exactly this inline script run:
+// 'sha256-…', the quotes included (CSP3 section 2.3.1, hash-source).
+func Hash(runner string) string {
+	sum := sha256.Sum256([]byte(runner))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// ClientPath is the path of the client script, for the data block of hole 1:
+// "/_deckle/client-HASH.js".
+func ClientPath() string { return Prefix + clientName() }
+
+// Client serves the client script at [ClientPath], for a year, to GET and HEAD.
+// Everything else is a 404 that nothing may store: during a deploy the page of
+// one version can ask the other one for its script.
+func Client() http.Handler {
+	plain := []byte(read(clientName()))
+	zipped := compress(plain)
+	path := ClientPath()
+
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("X-Content-Type-Options", "nosniff")
+		if r.URL.Path != path || (r.Method != http.MethodGet && r.Method != http.MethodHead) {
+			h.Set("Cache-Control", "no-store")
+			http.Error(w, "not found", http.StatusNotFound)
+			return
+		}
+		body := plain
+		if acceptsGzip(r.Header) {
+			h.Set("Content-Encoding", "gzip")
+			body = zipped
+		}
+		h.Set("Content-Type", "text/javascript; charset=utf-8")
+		h.Set("Content-Length", strconv.Itoa(len(body)))
+		h.Set("Cache-Control", "public, max-age=31536000, immutable")
+		h.Set("Vary", "Accept-Encoding")
+		if r.Method == http.MethodGet {
+			w.Write(body) //nolint:errcheck // the reader has gone
+		}
+	})
+}
+
+// acceptsGzip reads Accept-Encoding as RFC 9110 section 12.5.3 has it, as far as
+// that gzip is named, and not with a weight of zero.
+func acceptsGzip(h http.Header) bool {
+	for _, field := range h.Values("Accept-Encoding") {
+		for coding := range strings.SplitSeq(field, ",") {
+			name, params, _ := strings.Cut(coding, ";")
+			if !strings.EqualFold(strings.TrimSpace(name), "gzip") {
+				continue
+			}
+			weight, ok := strings.CutPrefix(strings.ToLower(strings.TrimSpace(params)), "q=")
+			q, err := strconv.ParseFloat(weight, 64)
+			return !ok || (err == nil && q > 0)
+		}
+	}
+	return false
+}
+
+// compress cannot fail: it writes to memory.
+func compress(b []byte) []byte {
+	var buf bytes.Buffer
+	z, err := gzip.NewWriterLevel(&buf, gzip.BestCompression)
+	if err != nil {
+		panic(fmt.Sprintf("web: gzip: %v", err))
+	}
+	z.Write(b) //nolint:errcheck // a bytes.Buffer takes everything
+	z.Close()  //nolint:errcheck
+	return buf.Bytes()
+}
+
+// clientName is the name of the client in dist/, where web/build keeps exactly one.
+func clientName() string {
+	names, err := fs.Glob(dist, "dist/client-*.js")
+	if err != nil || len(names) != 1 {
+		panic(fmt.Sprintf("web: want one client in dist, got %v, %v", names, err))
+	}
+	return strings.TrimPrefix(names[0], "dist/")
+}
+
+// read gives a file of dist/. That it is there was decided when we were built.
+func read(name string) string {
+	b, err := dist.ReadFile("dist/" + name)
+	if err != nil {
+		panic(fmt.Sprintf("web: %v", err))
+	}
+	return string(b)
+}
