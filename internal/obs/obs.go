@@ -32,17 +32,26 @@ func Registry() *prometheus.Registry {
 	return r
 }
 
-// A Check is one line of readiness: a part, whether it works, and in words what
-// is wrong or worth knowing.
+// A State says how a part is.
+type State string
+
+const (
+	OK       State = "ok"
+	Degraded State = "degraded"  // somebody should look; pages are served as well as ever
+	NotReady State = "not ready" // no traffic should come here
+)
+
+// A Check is one line of readiness: a part, how it is, and in words what is wrong
+// or worth knowing.
 type Check struct {
-	Part string
-	OK   bool
-	Note string
+	Part  string
+	State State
+	Note  string
 }
 
 // Admin is the handler of the admin listener: /metrics, /healthz (the process
-// answers) and /readyz (every check is in order; else 503). Both say what they
-// know in plain lines.
+// answers) and /readyz (503 when a part is not ready). Both say what they know in
+// plain lines.
 func Admin(r *prometheus.Registry, ready func() []Check) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(r, promhttp.HandlerOpts{}))
@@ -59,11 +68,10 @@ func Admin(r *prometheus.Registry, ready func() []Check) http.Handler {
 func readiness(checks []Check) (status int, text string) {
 	status = http.StatusOK
 	for _, c := range checks {
-		word := "ok"
-		if !c.OK {
-			word, status = "not ready", http.StatusServiceUnavailable
+		if c.State == NotReady {
+			status = http.StatusServiceUnavailable
 		}
-		text += fmt.Sprintf("%s: %s", c.Part, word)
+		text += fmt.Sprintf("%s: %s", c.Part, c.State)
 		if c.Note != "" {
 			text += ": " + c.Note
 		}

@@ -22,7 +22,7 @@ func get(tb testing.TB, h http.Handler, path string) (int, string) {
 }
 
 func TestAdmin(t *testing.T) {
-	checks := []obs.Check{{Part: "templates yuki-site", OK: true, Note: "12 slots"}}
+	checks := []obs.Check{{Part: "templates yuki-site", State: obs.OK, Note: "12 slots"}}
 	h := obs.Admin(obs.Registry(), func() []obs.Check { return checks })
 
 	if code, body := get(t, h, "/healthz"); code != 200 || body != "ok\n" {
@@ -31,7 +31,11 @@ func TestAdmin(t *testing.T) {
 	if code, body := get(t, h, "/readyz"); code != 200 || body != "templates yuki-site: ok: 12 slots\n" {
 		t.Errorf("readyz = %d %q", code, body)
 	}
-	checks = append(checks, obs.Check{Part: "store", Note: "disk full"})
+	checks[0] = obs.Check{Part: "templates yuki-site", State: obs.Degraded, Note: "last good"}
+	if code, body := get(t, h, "/readyz"); code != 200 || body != "templates yuki-site: degraded: last good\n" {
+		t.Errorf("readyz = %d %q", code, body)
+	}
+	checks = append(checks, obs.Check{Part: "store", State: obs.NotReady, Note: "disk full"})
 	if code, body := get(t, h, "/readyz"); code != 503 || !strings.Contains(body, "store: not ready: disk full\n") {
 		t.Errorf("readyz = %d %q", code, body)
 	}
