@@ -4,7 +4,7 @@ import "strconv"
 
 // A PriceRange is one range of a price granularity: prices from the maximum of
 // the range before it (0 for the first) up to Max fall into steps of Increment,
-// counted from that minimum.
+// counted from that minimum. Both are above zero.
 type PriceRange struct {
 	Max, Increment CPM
 }
