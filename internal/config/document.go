@@ -60,6 +60,9 @@ func (v *value) field(name string) *value {
 	return nil
 }
 
+// isEmptyString reports whether v is "".
+func (v *value) isEmptyString() bool { return v.kind == unstable.String && v.text == "" }
+
 // parseDocument reads TOML. It reports faults of syntax into the document's
 // problems and leaves out what it cannot read. complete is false when the rest
 // of the file could not be read: then what seems missing may be there.

@@ -163,13 +163,16 @@ func (t *table) missing(key, remedy string) {
 	t.doc.errorf(t.at(), join(t.path, key), remedy, "is missing")
 }
 
-// oneOf reads a string of a closed set, of which the first is the default.
+// oneOf reads a string of a closed set, of which the first is the default. It may
+// be named again.
 func (t *table) oneOf(key string, options ...string) string {
-	return t.str(key, options[0], func(s string) (string, *fault) {
+	def := options[0]
+	return t.str(key, def, func(s string) (string, *fault) {
 		if slices.Contains(options, s) {
 			return s, nil
 		}
-		return "", faultf("must be one of: "+strings.Join(options, ", "), "%q is not known", s)
+		slices.Sort(options)
+		return "", faultf("must be one of: "+strings.Join(slices.Compact(options), ", "), "%.80q is not known", s)
 	})
 }
 
