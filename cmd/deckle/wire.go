@@ -1,0 +1,96 @@
+package main
+
+import (
+	"fmt"
+
+	"deckle/internal/auction"
+	"deckle/internal/config"
+	"deckle/internal/consent"
+	"deckle/internal/edge"
+	"deckle/internal/obs"
+	"deckle/internal/prebid"
+	"deckle/internal/template"
+)
+
+// Here the words of deckle.toml become those of the packages.
+
+func auctionConfig(cfg *config.Config) auction.Config {
+	var providers []auction.Provider
+	for _, name := range cfg.Auction.Providers {
+		if name == "prebid" {
+			p := cfg.Integrations.Prebid
+			providers = append(providers, auction.Provider{
+				Name:     name,
+				Dialect:  prebid.New(prebid.Config{ServerURL: p.ServerURL, AccountID: p.AccountID}),
+				Timeout:  p.Timeout,
+				FireNURL: p.FireNURLAtEdge,
+			})
+		}
+	}
+	return auction.Config{
+		Providers:     providers,
+		Adjustments:   cfg.Auction.BidAdjustment,
+		Currency:      auction.Rates{Base: cfg.Auction.Currency.Base, Units: cfg.Auction.Currency.Rates},
+		DeadlineSlack: cfg.Auction.DeadlineSlack,
+	}
+}
+
+func edgeConfig(cfg *config.Config, templates *config.Templates) edge.Config {
+	sites := make([]edge.Site, len(cfg.Sites))
+	for i, s := range cfg.Sites {
+		sites[i] = edge.Site{
+			ID:           s.ID,
+			Hosts:        s.Hosts,
+			Origin:       s.Origin,
+			HostHeader:   s.HostHeader,
+			Enabled:      s.Enabled,
+			Currency:     s.Currency,
+			Template:     func() *template.Template { return templates.For(s.ID) },
+			HTMLCache:    s.HTMLCache,
+			ErrorPages:   s.ErrorPages,
+			ServerTiming: s.ServerTiming,
+			Preconnect:   s.Preconnect,
+			Client:       edge.ClientOptions{GPT: s.GPT, GPTURL: s.GPTURL, Init: s.Init},
+			SChain:       s.SChain,
+			BAdv:         s.BAdv,
+			BCat:         s.BCat,
+		}
+	}
+	return edge.Config{
+		Sites: sites,
+		Consent: consent.Config{
+			TCFCookies:    cfg.Consent.TCFCookies,
+			UnknownPlace:  consent.Place(cfg.Consent.UnknownPlace),
+			StopOnGPC:     cfg.Consent.USOptOut == "stop",
+			TruncateOther: cfg.Consent.OtherAddress == "truncated",
+		},
+		TrustedProxies: cfg.Server.TrustedProxies,
+		AuctionEnabled: cfg.Auction.Enabled,
+		BURLOn:         map[string]string{"prebid": cfg.Integrations.Prebid.BURLOn},
+	}
+}
+
+// readiness says, for the admin listener, whether every site has the template
+// that its file asks for, and what keeps ads from readers.
+func readiness(cfg *config.Config, templates *config.Templates) []obs.Check {
+	checks := []obs.Check{consentCheck(cfg)}
+	for _, s := range templates.States() {
+		c := obs.Check{Part: "template " + s.Site, State: obs.OK, Note: fmt.Sprintf("%s, %d slots", s.Status, s.Slots)}
+		if !s.Status.Healthy() {
+			c.State = obs.Degraded // a bad file never takes pages out of service
+		}
+		if errs := s.Problems.Errors(); len(errs) > 0 {
+			c.Note += ": " + errs[0].String()
+		}
+		checks = append(checks, c)
+	}
+	return checks
+}
+
+func consentCheck(cfg *config.Config) obs.Check {
+	c := obs.Check{Part: "consent", State: obs.OK}
+	if cfg.Consent.UnknownPlace == "gdpr" && !cfg.Consent.PlaceKnown() {
+		c.Note = "no place can be known, and unknown_place is gdpr: only readers with a TC string get exchange ads"
+	}
+	return c
+}

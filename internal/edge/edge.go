@@ -1,0 +1,235 @@
+// Package edge stands in front of a publisher's site: it passes every byte on as
+// it came, and puts ad slots and the winning bids into the pages that have some,
+// while the page is on its way.
+//
+// Its order is the promise that the page comes first: the auction starts before
+// the origin is asked and never holds a byte beyond A_deadline; what is not
+// understood is passed on unaltered; notices go out only after their bids did.
+package edge
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"deckle"
+	"deckle/internal/auction"
+	"deckle/internal/consent"
+	"deckle/internal/template"
+)
+
+// A Site is a publisher's site behind some hosts. It is not changed once [New]
+// has it.
+type Site struct {
+	ID         string
+	Hosts      []string // lower case, without port
+	Origin     *url.URL // scheme and host
+	HostHeader string   // Host that the origin gets; empty: the public host
+	Enabled    bool     // false: plain proxy
+	Currency   string
+
+	// Template gives the site's template as it is now; nil: the site has no ads.
+	Template func() *template.Template
+
+	HTMLCache    string // Cache-Control of pages with slots; empty: private, no-store
+	ErrorPages   bool   // inject into 4xx and 5xx answers too
+	ServerTiming bool
+	Preconnect   []string // origins for the Link header
+	Client       ClientOptions
+
+	SChain []auction.SChainNode
+	BAdv   []string
+	BCat   []string
+}
+
+// ClientOptions are what the browser client is told about a site.
+type ClientOptions struct {
+	GPT    string `json:"gpt"`     // page | load: who loads gpt.js
+	GPTURL string `json:"gpt_url"` // where it is
+	Init   string `json:"init"`    // early | dom | load
+}
+
+// Own are our own paths, compared exactly as they came, before anything is
+// cleaned or decoded. A key that ends in "/" stands for everything that begins
+// with it. They are never proxied.
+type Own map[string]http.Handler
+
+// Config configures an [Edge].
+type Config struct {
+	Sites          []Site
+	Consent        consent.Config
+	TrustedProxies []netip.Prefix // peers whose X-Forwarded-* are believed
+	AuctionEnabled bool           // false: slots and client, no bids
+
+	// BURLOn says, by provider, when the client fires burl: "creative" (default) or
+	// "render".
+	BURLOn map[string]string
+}
+
+// An Edge is the public listener's handler.
+type Edge struct {
+	config  Config
+	sites   map[string]*siteProxy // by host
+	own     Own
+	house   *auction.House
+	notices *auction.Notifier
+	metrics *Metrics
+	log     *slog.Logger
+}
+
+// New returns the handler for the sites of c.
+func New(c Config, own Own, house *auction.House, notices *auction.Notifier, log *slog.Logger) *Edge {
+	e := &Edge{
+		config: c, own: own, house: house, notices: notices, log: log,
+		sites:   make(map[string]*siteProxy),
+		metrics: newMetrics(),
+	}
+	transport := newTransport()
+	for i := range c.Sites {
+		p := newSiteProxy(&c.Sites[i], e, transport)
+		for _, host := range c.Sites[i].Hosts {
+			e.sites[host] = p
+		}
+	}
+	return e
+}
+
+// Metrics are the edge's own figures, to be registered once.
+func (e *Edge) Metrics() *Metrics { return e.metrics }
+
+// ServeHTTP answers from one of our own paths, or from the site whose host it is.
+func (e *Edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	arrived := time.Now()
+	if h := e.own.handler(rawPath(r)); h != nil {
+		h.ServeHTTP(w, r)
+		return
+	}
+	site, ok := e.sites[hostname(e.publicHost(r))]
+	if !ok {
+		e.metrics.misdirected.Inc()
+		refuse(w, http.StatusMisdirectedRequest, "No site is configured for this host.")
+		return
+	}
+	v := e.plan(r, site, arrived)
+	e.metrics.pages.WithLabelValues(site.ID, string(v.outcome)).Inc()
+	if v.hole1() {
+		e.page(w, r, v)
+		return
+	}
+	site.plain.ServeHTTP(w, withVisit(r, v))
+}
+
+func (o Own) handler(path string) http.Handler {
+	if h, ok := o[path]; ok && !strings.HasSuffix(path, "/") {
+		return h
+	}
+	for prefix, h := range o {
+		if strings.HasSuffix(prefix, "/") && strings.HasPrefix(path, prefix) {
+			return h
+		}
+	}
+	return nil
+}
+
+// page answers a navigation to a page with slots: flow A of the design, from the
+// auction's start to the notices.
+func (e *Edge) page(w http.ResponseWriter, r *http.Request, v *visit) {
+	// A_deadline and the reader's leaving are facts of this one context. When it is
+	// canceled nobody is asked any more, and nobody wins.
+	ctx, cancel := context.WithDeadline(r.Context(), v.deadline())
+	defer cancel()
+	if v.outcome == outcomeRun {
+		v.auction = e.house.Start(ctx, e.auctionRequest(r, v))
+	}
+
+	resp, err := v.site.fetch(r)
+	v.originTook = time.Since(v.arrived)
+	if err != nil {
+		cancel()
+		v.site.failed(w, r, err)
+		return
+	}
+	defer resp.Body.Close()
+
+	doc, why := v.site.injectable(resp)
+	if why != "" {
+		cancel()
+		e.metrics.untouched.WithLabelValues(v.site.ID, string(why)).Inc()
+		v.site.passOn(w, resp)
+		return
+	}
+	v.site.answer(w.Header(), resp, v)
+	w.WriteHeader(resp.StatusCode)
+
+	p := newPage(w, v, doc)
+	p.selected = e.notices.Selected // the winners, once their bids are with the reader
+	err = p.stream(resp.Body)
+	e.metrics.streamed(p)
+	if err != nil {
+		e.log.Debug("page was cut off", "site", v.site.ID, "err", err)
+		panic(http.ErrAbortHandler) // the reader must see that it is not whole
+	}
+}
+
+// auctionRequest is what the bidders are asked for a visit.
+func (e *Edge) auctionRequest(r *http.Request, v *visit) *auction.Request {
+	host := hostname(e.publicHost(r))
+	return &auction.Request{
+		ID:      newID(),
+		Slots:   v.gptSlots(),
+		Section: v.section,
+		Site: auction.Site{
+			ID:     v.site.ID,
+			Domain: host,
+			Page:   e.publicScheme(r) + "://" + e.publicHost(r) + rawPath(r),
+			Ref:    withoutQuery(r.Referer()),
+			SChain: v.site.SChain, BAdv: v.site.BAdv, BCat: v.site.BCat,
+		},
+		Device: auction.Device{
+			UA:       r.UserAgent(),
+			IP:       v.consent.Address(e.clientAddr(r)),
+			Language: primaryLanguage(r.Header.Get("Accept-Language")),
+		},
+		Consent:     v.consent,
+		Currency:    cmp.Or(v.site.Currency, "USD"),
+		Buckets:     v.template.Buckets,
+		PreferDeals: v.template.PreferDeals,
+	}
+}
+
+// A visit is one request to a site and what was decided about it. It is owned by
+// the request's goroutine.
+type visit struct {
+	site       *siteProxy
+	template   *template.Template // nil: no ads on the site
+	arrived    time.Time          // T0
+	matchTook  time.Duration
+	originTook time.Duration
+	path       string // as templates match it
+	section    string
+	slots      []deckle.Slot // in file order, at most template.MaxSlotsPerPage
+	outcome    outcome
+	consent    consent.Decision
+	auction    *auction.Auction // nil: no bids will come
+}
+
+// deadline is A_deadline.
+func (v *visit) deadline() time.Time { return v.arrived.Add(v.template.AuctionTimeout) }
+
+// holdUntil is when the end of head stops waiting for bids.
+func (v *visit) holdUntil() time.Time { return v.arrived.Add(v.template.HeadHold) }
+
+func (v *visit) gptSlots() []deckle.Slot {
+	var gpt []deckle.Slot
+	for _, s := range v.slots {
+		if s.Kind == deckle.GPT {
+			gpt = append(gpt, s)
+		}
+	}
+	return gpt
+}

@@ -1,0 +1,249 @@
+package edge
+
+import (
+	"cmp"
+	"fmt"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// untouched says why an answer is passed on as it came. It is a metric's label.
+type untouched string
+
+const (
+	untouchedStatus      untouched = "status"       // neither 200 nor 203
+	untouchedType        untouched = "type"         // not text/html
+	untouchedCharset     untouched = "charset"      // not a superset of ASCII
+	untouchedCoding      untouched = "coding"       // a Content-Encoding that we cannot read
+	untouchedNoTransform untouched = "no_transform" // Cache-Control: no-transform
+	untouchedAttachment  untouched = "attachment"   // a download
+	untouchedCSP         untouched = "csp"          // a policy under which our elements would not run
+)
+
+// A document is how the body of an injectable answer is written.
+type document struct {
+	coding       coding
+	charsetKnown bool // by Content-Type
+}
+
+// injectable reports how the body of resp is written, or why nothing may go into
+// it (page-plane.md section 4).
+func (s *siteProxy) injectable(resp *http.Response) (document, untouched) {
+	h := resp.Header
+	mediaType, params, err := mime.ParseMediaType(h.Get("Content-Type"))
+	code := codings[strings.ToLower(strings.Join(h["Content-Encoding"], ","))]
+	switch {
+	case !s.injectableStatus(resp.StatusCode):
+		return document{}, untouchedStatus
+	case err != nil || mediaType != "text/html":
+		return document{}, untouchedType
+	case !asciiSuperset(params["charset"]):
+		return document{}, untouchedCharset
+	case hasToken(h["Cache-Control"], "no-transform"):
+		return document{}, untouchedNoTransform
+	case isAttachment(h.Get("Content-Disposition")):
+		return document{}, untouchedAttachment
+	case code == nil:
+		return document{}, untouchedCoding
+	case !allowsOurScripts(h["Content-Security-Policy"]):
+		return document{}, untouchedCSP
+	}
+	return document{coding: code, charsetKnown: params["charset"] != ""}, ""
+}
+
+func (s *siteProxy) injectableStatus(status int) bool {
+	return status == http.StatusOK || status == http.StatusNonAuthoritativeInfo || s.ErrorPages && status >= 400 && status <= 599
+}
+
+// asciiSuperset reports whether our ASCII bytes mean what we mean in a charset.
+func asciiSuperset(charset string) bool {
+	charset = strings.ToLower(charset)
+	return !strings.HasPrefix(charset, "utf-16") && !strings.HasPrefix(charset, "utf-32") &&
+		charset != "utf-7" && charset != "iso-2022-jp" && charset != "hz-gb-2312"
+}
+
+// hasToken reports whether a comma-separated header names a directive, with or
+// without a value.
+func hasToken(lines []string, token string) bool {
+	for _, line := range lines {
+		for part := range strings.SplitSeq(line, ",") {
+			name, _, _ := strings.Cut(part, "=")
+			if strings.EqualFold(strings.TrimSpace(name), token) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func isAttachment(disposition string) bool {
+	kind, _, _ := strings.Cut(disposition, ";")
+	return strings.EqualFold(strings.TrimSpace(kind), "attachment")
+}
+
+// allowsOurScripts reports whether inline scripts and a script from the page's
+// own origin run under every enforced policy (CSP Level 3) without any help. A
+// policy that asks for a nonce or a hash, or that restricts Trusted Types, is
+// left alone with its page.
+func allowsOurScripts(policies []string) bool {
+	for _, line := range policies {
+		for policy := range strings.SplitSeq(line, ",") {
+			if !policyAllows(policy) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func policyAllows(policy string) bool {
+	directives := map[string][]string{}
+	for d := range strings.SplitSeq(policy, ";") {
+		fields := strings.Fields(strings.ToLower(d))
+		if len(fields) == 0 {
+			continue
+		}
+		if _, repeated := directives[fields[0]]; !repeated { // the first one counts
+			directives[fields[0]] = fields[1:]
+		}
+	}
+	for _, name := range []string{"trusted-types", "require-trusted-types-for", "sandbox"} {
+		if _, ok := directives[name]; ok {
+			return false
+		}
+	}
+	for _, name := range []string{"script-src-elem", "script-src", "default-src"} {
+		if sources, ok := directives[name]; ok {
+			return sourcesAllow(sources)
+		}
+	}
+	return true
+}
+
+func sourcesAllow(sources []string) bool {
+	inline, own := false, false
+	for _, s := range sources {
+		switch {
+		case s == "'unsafe-inline'":
+			inline = true
+		case s == "'self'" || s == "*":
+			own = true
+		case s == "'strict-dynamic'", strings.HasPrefix(s, "'nonce-"), strings.HasPrefix(s, "'sha"):
+			return false
+		}
+	}
+	return inline && own
+}
+
+// noLongerShared are the headers that keep or identify a page for several
+// readers; noLongerTrue are those that describe the bytes of the origin.
+var (
+	noLongerShared = [...]string{
+		"Etag", "Last-Modified", "Expires", "Age", "Surrogate-Control", "Surrogate-Key", "Cdn-Cache-Control",
+	}
+	noLongerTrue = [...]string{
+		"Content-Length", "Accept-Ranges", "Content-Md5", "Digest", "Repr-Digest", "Content-Digest",
+	}
+)
+
+// makePrivate keeps an answer from every shared cache, since it can hold what is
+// for one reader.
+func (s *siteProxy) makePrivate(h http.Header) {
+	for _, name := range noLongerShared {
+		h.Del(name)
+	}
+	for name := range h {
+		if strings.HasSuffix(name, "-Cdn-Cache-Control") || strings.HasSuffix(name, "-Surrogate-Control") {
+			h.Del(name)
+		}
+	}
+	h.Set("Cache-Control", cmp.Or(s.HTMLCache, "private, no-store"))
+}
+
+// answer makes w's header true of the page that we are about to write
+// (page-plane.md section 5).
+func (s *siteProxy) answer(h http.Header, resp *http.Response, v *visit) {
+	s.toPublic(resp)
+	removeHopByHop(resp.Header)
+	for name, values := range resp.Header {
+		h[name] = values
+	}
+	s.makePrivate(h)
+	for _, name := range noLongerTrue {
+		h.Del(name)
+	}
+	if v.client() {
+		for _, origin := range s.preconnects() {
+			h.Add("Link", "<"+origin+">; rel=preconnect")
+		}
+	}
+	if s.ServerTiming {
+		h.Add("Server-Timing", serverTiming(v))
+		h.Add("Trailer", "Server-Timing") // what is known at the end: auction, hold, providers
+	}
+}
+
+// serverTiming is what is known before the first byte.
+func serverTiming(v *visit) string {
+	return fmt.Sprintf("deckle;desc=%q, match;dur=%s, origin;dur=%s", v.outcome, millis(v.matchTook), millis(v.originTook))
+}
+
+func millis(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d)/float64(time.Millisecond)) }
+
+// preconnects are the origins that a page with slots will need at once.
+func (s *siteProxy) preconnects() []string {
+	origins := s.Preconnect
+	if u, err := url.Parse(s.Client.GPTURL); err == nil && u.Host != "" {
+		origins = append([]string{u.Scheme + "://" + u.Host}, origins...)
+	}
+	return origins
+}
+
+// toPublic turns what names the origin's host into the public one: redirects,
+// and the domains of cookies. Only a whole host is replaced, never a part of one.
+func (s *siteProxy) toPublic(resp *http.Response) {
+	h := resp.Header
+	h.Del("Alt-Svc") // of the origin's host, where its reader is not to go
+	public := resp.Request.Header.Get("X-Forwarded-Host")
+	originHosts := []string{s.Origin.Host, s.HostHeader}
+	if loc := h.Get("Location"); loc != "" {
+		if u, err := url.Parse(loc); err == nil && u.Host != "" && u.Host != public && contains(originHosts, u.Host) {
+			u.Scheme, u.Host = resp.Request.Header.Get("X-Forwarded-Proto"), public
+			h.Set("Location", u.String())
+		}
+	}
+	for i, cookie := range h["Set-Cookie"] {
+		h["Set-Cookie"][i] = publicCookie(cookie, originHosts, hostname(public))
+	}
+}
+
+// publicCookie gives a Set-Cookie line whose Domain is one of the origin's hosts
+// the public host instead.
+func publicCookie(line string, originHosts []string, public string) string {
+	parts := strings.Split(line, ";")
+	for i, part := range parts[1:] {
+		name, value, _ := strings.Cut(part, "=")
+		if !strings.EqualFold(strings.TrimSpace(name), "Domain") {
+			continue
+		}
+		value = strings.TrimPrefix(strings.TrimSpace(value), ".")
+		for _, host := range originHosts {
+			if host != "" && strings.EqualFold(value, hostname(host)) && value != public {
+				parts[i+1] = " Domain=" + public
+			}
+		}
+	}
+	return strings.Join(parts, ";")
+}
+
+func contains(hosts []string, host string) bool {
+	for _, h := range hosts {
+		if h != "" && strings.EqualFold(h, host) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,245 @@
+package edge
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A siteProxy is a site and the way to its origin.
+type siteProxy struct {
+	*Site
+	edge      *Edge
+	transport http.RoundTripper
+
+	// plain passes on whatever has no hole.
+	plain *httputil.ReverseProxy
+}
+
+func newSiteProxy(s *Site, e *Edge, t http.RoundTripper) *siteProxy {
+	p := &siteProxy{Site: s, edge: e, transport: t}
+	p.plain = &httputil.ReverseProxy{
+		Rewrite:        p.toOrigin,
+		ModifyResponse: p.plainAnswer,
+		ErrorHandler:   p.failed,
+		Transport:      t,
+		BufferPool:     &bufferPool{},
+		ErrorLog:       slog.NewLogLogger(e.log.Handler(), slog.LevelDebug),
+	}
+	return p
+}
+
+// newTransport is the one way to all origins. It decodes nothing by itself, so
+// that what we do not touch stays as it came.
+func newTransport() *http.Transport {
+	return &http.Transport{
+		Proxy:                  nil,
+		DialContext:            (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		TLSHandshakeTimeout:    5 * time.Second,
+		ResponseHeaderTimeout:  time.Minute,
+		MaxResponseHeaderBytes: 256 << 10,
+		MaxIdleConns:           1024,
+		MaxIdleConnsPerHost:    256,
+		IdleConnTimeout:        90 * time.Second,
+		DisableCompression:     true,
+		ForceAttemptHTTP2:      true,
+	}
+}
+
+// hopByHop are the headers of one connection (RFC 9110 section 7.6.1), beside
+// those that Connection names.
+var hopByHop = [...]string{
+	"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate",
+	"Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
+}
+
+func removeHopByHop(h http.Header) {
+	for _, line := range h["Connection"] {
+		for name := range strings.SplitSeq(line, ",") {
+			h.Del(strings.TrimSpace(name))
+		}
+	}
+	for _, name := range hopByHop {
+		h.Del(name)
+	}
+}
+
+// toOrigin turns a reader's request into the origin's: the request line byte for
+// byte, the Host of the configuration, and who asked.
+func (s *siteProxy) toOrigin(pr *httputil.ProxyRequest) {
+	pr.Out.URL = target(s.Origin, pr.In.RequestURI)
+	pr.Out.Host = s.HostHeader
+	if s.HostHeader == "" {
+		pr.Out.Host = s.edge.publicHost(pr.In)
+	}
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
+		pr.Out.Header.Del(name) // what a stranger wrote there
+	}
+	pr.Out.Header["X-Forwarded-For"] = []string{s.edge.forwardedFor(pr.In)}
+	pr.Out.Header["X-Forwarded-Host"] = []string{s.edge.publicHost(pr.In)}
+	pr.Out.Header["X-Forwarded-Proto"] = []string{s.edge.publicScheme(pr.In)}
+	if _, ok := pr.In.Header["User-Agent"]; !ok {
+		pr.Out.Header["User-Agent"] = nil // else net/http names itself
+	}
+}
+
+// target is where requestURI is at the origin. Opaque keeps its bytes: "//",
+// "%2F" and ".." mean what they mean to the origin.
+func target(origin *url.URL, requestURI string) *url.URL {
+	path, query, hasQuery := strings.Cut(pathAndQuery(requestURI), "?")
+	u := &url.URL{Scheme: origin.Scheme, Host: origin.Host, RawQuery: query, ForceQuery: hasQuery}
+	if !strings.HasPrefix(path, "//") {
+		u.Opaque = path
+		return u
+	}
+	// net/url takes an Opaque that begins with "//" for an authority.
+	u.RawPath = path
+	u.Path, _ = url.PathUnescape(path)
+	return u
+}
+
+// pathAndQuery takes the authority off a request target in absolute form
+// (RFC 9112 section 3.2.2).
+func pathAndQuery(requestURI string) string {
+	if strings.HasPrefix(requestURI, "/") || requestURI == "*" {
+		return requestURI
+	}
+	_, rest, ok := strings.Cut(requestURI, "://")
+	if i := strings.IndexAny(rest, "/?"); ok && i >= 0 {
+		return "/" + strings.TrimPrefix(rest[i:], "/")
+	}
+	return "/"
+}
+
+// fetch asks the origin for a page that something may go into: without what could
+// bring less than the whole page, and in a coding that we can read.
+func (s *siteProxy) fetch(r *http.Request) (*http.Response, error) {
+	out := r.Clone(r.Context())
+	out.RequestURI, out.Close = "", false
+	if r.ContentLength == 0 {
+		out.Body = nil
+	}
+	removeHopByHop(out.Header)
+	s.toOrigin(&httputil.ProxyRequest{In: r, Out: out})
+	for _, name := range []string{"If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "Range", "If-Range"} {
+		out.Header.Del(name)
+	}
+	out.Header.Set("Accept-Encoding", readableCodings(r.Header["Accept-Encoding"]))
+
+	resp, err := s.transport.RoundTrip(out)
+	if err == nil && out.Body == nil && (resp.StatusCode == http.StatusNotModified || resp.StatusCode == http.StatusPartialContent) {
+		// Nobody asked for it: an origin's cache that still knows an older question.
+		_ = resp.Body.Close()
+		resp, err = s.transport.RoundTrip(out)
+	}
+	return resp, err
+}
+
+// passOn gives the reader a fetched answer as it came.
+func (s *siteProxy) passOn(w http.ResponseWriter, resp *http.Response) {
+	s.toPublic(resp)
+	removeHopByHop(resp.Header)
+	for name, values := range resp.Header {
+		w.Header()[name] = values
+	}
+	for name := range resp.Trailer {
+		w.Header().Add("Trailer", name)
+	}
+	w.WriteHeader(resp.StatusCode)
+	buf := buffers.Get().(*[]byte)
+	defer buffers.Put(buf)
+	if err := copyFlushing(w, resp, *buf); err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	for name, values := range resp.Trailer {
+		w.Header()[name] = values
+	}
+}
+
+// copyFlushing copies a body, and flushes after each part of one whose length is
+// not known: its origin may be writing it for somebody who waits.
+func copyFlushing(w http.ResponseWriter, resp *http.Response, buf []byte) error {
+	if resp.ContentLength >= 0 {
+		_, err := io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{resp.Body}, buf)
+		return err
+	}
+	flush := http.NewResponseController(w).Flush
+	for {
+		n, err := resp.Body.Read(buf)
+		if n > 0 {
+			if _, err := w.Write(buf[:n]); err != nil {
+				return err
+			}
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// failed answers for an origin that did not.
+func (s *siteProxy) failed(w http.ResponseWriter, r *http.Request, err error) {
+	if r.Context().Err() != nil {
+		return // the reader has gone
+	}
+	status, text := http.StatusBadGateway, "The site did not answer."
+	if netErr, ok := errors.AsType[net.Error](err); ok && netErr.Timeout() {
+		status, text = http.StatusGatewayTimeout, "The site took too long to answer."
+	}
+	s.edge.metrics.originErrors.WithLabelValues(s.ID).Inc()
+	s.edge.log.Warn("origin failed", "site", s.ID, "err", err)
+	refuse(w, status, text)
+}
+
+// refuse answers a reader in our own words, for nobody to keep.
+func refuse(w http.ResponseWriter, status int, text string) {
+	h := w.Header()
+	clear(h)
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, text+"\n")
+}
+
+type visitKey struct{}
+
+func withVisit(r *http.Request, v *visit) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), visitKey{}, v))
+}
+
+// plainAnswer makes the header of an answer without a hole true: the frame of a
+// page with slots, and its HEAD, are as private as the page.
+func (s *siteProxy) plainAnswer(resp *http.Response) error {
+	s.toPublic(resp)
+	v, _ := resp.Request.Context().Value(visitKey{}).(*visit)
+	if v == nil || len(v.slots) == 0 || v.outcome == outcomeDisabled {
+		return nil
+	}
+	if _, why := s.injectable(resp); why == "" {
+		s.makePrivate(resp.Header)
+	}
+	return nil
+}
+
+var buffers = sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}
+
+// bufferPool lends the proxy its copy buffers.
+type bufferPool struct{}
+
+func (bufferPool) Get() []byte  { return *buffers.Get().(*[]byte) }
+func (bufferPool) Put(b []byte) { buffers.Put(&b) }

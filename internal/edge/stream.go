@@ -1,0 +1,177 @@
+package edge
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"deckle/internal/auction"
+	"deckle/internal/htmlstream"
+)
+
+// where says at which point of a page its bids went in. It is a metric's label.
+type where string
+
+const (
+	nowhere where = "none"
+	inHead  where = "head"
+	inBody  where = "body" // before </body>
+	atEnd   where = "end"
+)
+
+// A page is an answer on its way, with its holes. It is owned by the request's
+// goroutine.
+type page struct {
+	visit    *visit
+	doc      document
+	out      encoder
+	reader   *http.ResponseController
+	trailer  http.Header
+	selected func(*auction.Result) // told once the bids have been written
+
+	where  where           // the bids went in; nowhere: not yet
+	result *auction.Result // set with where
+	told   bool            // selected has been called
+	ended  bool            // the last hole has been passed
+	held   time.Duration   // how long bytes have waited for bids
+}
+
+func newPage(w http.ResponseWriter, v *visit, doc document) *page {
+	return &page{
+		visit: v, doc: doc, where: nowhere,
+		out:     doc.coding.encode(w),
+		reader:  http.NewResponseController(w),
+		trailer: w.Header(),
+	}
+}
+
+// stream copies body to the reader and fills the holes on the way. It returns an
+// error when the reader did not get a whole page.
+func (p *page) stream(body io.ReadCloser) error {
+	ahead := startAhead(p.doc.coding.decode(body))
+	defer ahead.stop()
+	defer body.Close() // ends a Read that is under way
+
+	html := htmlstream.NewWriter(p.out, htmlstream.Options{CharsetKnown: p.doc.charsetKnown}, p.fill)
+	var chunk []byte
+	var ended error
+	for ended == nil {
+		<-ahead.arrived
+		chunk, ended = ahead.take(chunk)
+		if _, err := html.Write(chunk); err != nil {
+			return fmt.Errorf("write page: %w", err)
+		}
+		if err := p.pass(ended != nil || ahead.idle()); err != nil {
+			return fmt.Errorf("write page: %w", err)
+		}
+	}
+	if !errors.Is(ended, io.EOF) {
+		return fmt.Errorf("read page: %w", ended)
+	}
+	if err := errors.Join(html.Close(), p.pass(true), p.out.Close()); err != nil {
+		return fmt.Errorf("end page: %w", err)
+	}
+	p.serverTiming()
+	return nil
+}
+
+// pass sends on what has been written: when the origin, too, has written no more
+// so far, and directly after the bids. Then their winners are selected.
+func (p *page) pass(idle bool) error {
+	tell := p.where != nowhere && !p.told
+	if !idle && !tell {
+		return nil
+	}
+	if err := p.flush(); err != nil {
+		return err
+	}
+	if tell {
+		p.told = true
+		p.selected(p.result)
+	}
+	return nil
+}
+
+func (p *page) flush() error {
+	return errors.Join(p.out.Flush(), p.reader.Flush())
+}
+
+// fill gives what goes in at a point of the page.
+func (p *page) fill(at htmlstream.Point) []byte {
+	switch at {
+	case htmlstream.HeadStart:
+		return p.visit.slotsHole(time.Now())
+	case htmlstream.HeadEnd:
+		return p.bids(inHead, p.visit.holdUntil())
+	case htmlstream.BodyEnd:
+		return p.last(inBody)
+	case htmlstream.End:
+		return p.last(atEnd)
+	}
+	return nil
+}
+
+// last gives what goes in at the end of the page: the bids that have not gone in
+// before, with what had arrived by A_deadline, and the markup.
+func (p *page) last(here where) []byte {
+	if p.ended {
+		return nil
+	}
+	p.ended = true
+	return append(p.bids(here, p.visit.deadline()), p.markupBlock()...)
+}
+
+// bids waits for the auction until a moment and gives what goes in at this
+// point: the winners' bids, once; nil if they are not known by then.
+func (p *page) bids(here where, until time.Time) []byte {
+	a := p.visit.auction
+	if a == nil || p.where != nowhere || !p.hold(a, until) || a.Result().Canceled {
+		return nil
+	}
+	p.where, p.result = here, a.Result()
+	return p.bidsHole()
+}
+
+// hold waits until the auction is done, and no longer than until. What stands
+// before the hole is with the reader meanwhile.
+func (p *page) hold(a *auction.Auction, until time.Time) bool {
+	select {
+	case <-a.Done():
+		return true
+	default:
+	}
+	if p.flush() != nil {
+		return false
+	}
+	start := time.Now()
+	defer func() { p.held += time.Since(start) }()
+	if !until.Before(p.visit.deadline()) {
+		<-a.Done() // at A_deadline at the latest
+		return true
+	}
+	timer := time.NewTimer(time.Until(until))
+	defer timer.Stop()
+	select {
+	case <-a.Done():
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// serverTiming tells, in the trailer, what was not known before the first byte.
+func (p *page) serverTiming() {
+	if !p.visit.site.ServerTiming {
+		return
+	}
+	line := "hold;dur=" + millis(p.held)
+	if p.result != nil {
+		line += ", auction;dur=" + millis(p.result.Elapsed)
+		for _, b := range p.result.Providers {
+			line += fmt.Sprintf(", %s;dur=%s;desc=%q", b.Name, millis(b.Elapsed), b.Status)
+		}
+	}
+	p.trailer.Set("Server-Timing", line)
+}
