@@ -1,0 +1,552 @@
+package htmlstream
+
+import "bytes"
+
+// A state is a state of the tokenizer, by and large those of section 13.2.5 of
+// the HTML standard. Where several differ only in what they report, they are one.
+type state uint8
+
+const (
+	inText            state = iota // data state, the only one in which something may go in
+	inReference                    // after &, where it matters whether it is white space
+	inTagOpen                      // after <
+	inEndTagOpen                   // after </
+	inTagName                      //
+	inLongTagName                  // a name that is none we know, decided already
+	inBeforeAttr                   //
+	inAttrName                     //
+	inAfterAttrName                //
+	inBeforeValue                  // after =
+	inQuotedValue                  //
+	inUnquotedValue                //
+	inAfterValue                   // after the closing quote
+	inSelfClosing                  // after / in a tag
+	inMarkup                       // after <!
+	inCommentOpen                  // after <!-
+	inComment                      //
+	inBogus                        // bogus comment, processing instruction, doctype: to the next >
+	inCDATAOpen                    // after <![ in svg or math
+	inCDATA                        //
+	inRaw                          // raw text, RCDATA, script data
+	inRawLess                      // after < therein
+	inRawEndName                   // after </ therein
+	inEscapeStart                  // after <! in script data
+	inEscapeStartDash              // after <!- in script data
+	inEscaped                      // script data escaped: after <!--
+	inEscapedLess                  // after < therein
+	inEscapeName                   // in what may be <script of a double escape
+	inDoubleEscaped                // script data double escaped: after <!-- … <script
+	inDoubleLess                   // after < therein
+	inDoubleEndName                // in what may be </script of its end
+	inPlaintext                    // to the end of the document
+)
+
+// A scanner finds the points of a document. It is a state machine over bytes
+// that remembers nothing of what it has passed but what the fields say.
+type scanner struct {
+	document
+
+	state state
+	base  int64 // offset in the document of the first byte given to next
+	mark  int64 // offset of the tag or reference that is not decided yet; -1: none
+	ref   reference
+
+	// Of the tag that is being read.
+	name     [16]byte // in lower case; longer ones are cut
+	nname    int      // length of the whole name
+	hash     uint64   // of the whole name
+	endTag   bool
+	tag      tag
+	quote    byte
+	selfEnds bool // it ends with />
+	wantMeta bool // its attributes go to meta
+	meta     metaTag
+
+	// Of the comment, CDATA section or script that is being read.
+	dashes  int  // - or ] directly before this, up to 2
+	started bool // comment: something else than dashes has come
+	bang    bool // comment: --! directly before this
+
+	raw     [16]byte // the name that ends raw text
+	nraw    int
+	matched int   // how much of that name, or of "script", has been read
+	back    state // where to go on when it is not that name
+}
+
+func newScanner(want Point, charsetKnown bool) scanner {
+	return scanner{mark: -1, document: document{want: want, charsetKnown: charsetKnown}}
+}
+
+// next scans p up to a place where something may go in. It returns how many
+// bytes it has scanned, the place, as an offset in p, and the points there. A
+// negative place is before what was undecided when p came.
+func (s *scanner) next(p []byte) (n, hole int, points Point) {
+	for n < len(p) && s.points == 0 {
+		n = s.step(p, n)
+	}
+	hole, points = int(s.hole-s.base), s.points
+	s.points = 0
+	s.base += int64(n)
+	return n, hole, points
+}
+
+// undecided is how many of the bytes scanned belong to something that a hole may
+// have to go before.
+func (s *scanner) undecided() int {
+	if s.mark < 0 || s.want == 0 {
+		return 0
+	}
+	return int(s.base - s.mark)
+}
+
+// endReference ends the document. It returns the points before what is
+// undecided, if that is a character reference that the end makes a text.
+func (s *scanner) endReference() Point {
+	if s.state != inReference {
+		return 0
+	}
+	s.endRef(s.base)
+	points := s.points
+	s.points = 0
+	return points
+}
+
+// end returns the points at the end of the document.
+func (s *scanner) end() Point {
+	if s.state != inText {
+		return 0
+	}
+	return s.documentEnd()
+}
+
+// safeNow reports whether something may go into the body right here.
+func (s *scanner) safeNow() bool {
+	return s.state == inText && s.late && s.want&Body != 0 && !s.run && s.safe()
+}
+
+// step scans some of p from i on, and returns where it got to. It may stay where
+// it is when it changes the state.
+func (s *scanner) step(p []byte, i int) int {
+	switch s.state {
+	case inText:
+		return s.text(p, i)
+	case inTagName:
+		return s.tagName(p, i)
+	case inBeforeAttr, inAttrName, inAfterAttrName, inBeforeValue, inAfterValue, inSelfClosing:
+		return s.attribute(p, i)
+	case inQuotedValue, inUnquotedValue:
+		return s.value(p, i)
+	case inRaw:
+		return s.rawText(p, i)
+	case inComment:
+		return s.comment(p, i)
+	case inBogus:
+		return s.bogus(p, i)
+	case inEscaped, inDoubleEscaped:
+		return s.escaped(p, i)
+	case inCDATA:
+		return s.cdata(p, i)
+	case inPlaintext:
+		return len(p)
+	}
+	return s.stepByte(p[i], i)
+}
+
+// stepByte scans one byte of a construct that is only a few bytes long.
+func (s *scanner) stepByte(c byte, i int) int {
+	switch s.state {
+	case inReference:
+		return s.reference(c, i)
+	case inTagOpen:
+		return s.tagOpen(c, i)
+	case inEndTagOpen:
+		return s.endTagOpen(c, i)
+	case inLongTagName:
+		return s.longTagName(c, i)
+	case inMarkup, inCommentOpen, inCDATAOpen:
+		return s.markup(c, i)
+	case inRawLess, inRawEndName:
+		return s.rawEnd(c, i)
+	}
+	return s.scriptEscape(c, i)
+}
+
+// text scans the data state.
+func (s *scanner) text(p []byte, i int) int {
+	if s.followsText() {
+		end := bytes.IndexByte(p[i:], '<')
+		if end < 0 {
+			s.textRun(p[i:])
+			return len(p)
+		}
+		s.textRun(p[i : i+end])
+		i += end
+	} else {
+		for i < len(p) && isSpace(p[i]) {
+			i++
+		}
+		if i == len(p) {
+			return i
+		}
+		if p[i] == '&' {
+			s.mark, s.state, s.ref = s.base+int64(i), inReference, reference{}
+			return i + 1
+		}
+		if p[i] != '<' {
+			s.textBegins(s.base + int64(i))
+			return i
+		}
+	}
+	s.mark, s.state = s.base+int64(i), inTagOpen
+	return i + 1
+}
+
+// reference scans a character reference before the body, which may be white space.
+func (s *scanner) reference(c byte, i int) int {
+	used, done := s.ref.next(c)
+	if used {
+		i++
+	}
+	if done {
+		s.endRef(s.base + int64(i))
+	} else if s.mark >= 0 && s.base+int64(i)-s.mark >= int64(MaxHeld) {
+		// Leading zeros without end. Whatever it is, nothing goes in before it.
+		s.mark = -1
+		s.want &^= HeadStart | HeadEnd
+	}
+	return i
+}
+
+func (s *scanner) endRef(end int64) {
+	at := s.mark
+	s.mark, s.state = -1, inText
+	if s.ref.isSpace() {
+		return
+	}
+	if at < 0 {
+		at = end
+	}
+	s.textBegins(at)
+}
+
+func (s *scanner) tagOpen(c byte, i int) int {
+	switch {
+	case isLetter(c):
+		s.startName(false)
+		return i
+	case c == '/':
+		s.state = inEndTagOpen
+		return i + 1
+	case c == '!':
+		s.decideMarkup()
+		s.state = inMarkup
+		return i + 1
+	case c == '?':
+		s.decideMarkup()
+		s.state = inBogus
+		return i + 1
+	}
+	// The < is a character, and what follows may be anything.
+	at := s.mark
+	s.mark, s.state = -1, inText
+	s.textBegins(at)
+	return i
+}
+
+func (s *scanner) endTagOpen(c byte, i int) int {
+	if isLetter(c) {
+		s.startName(true)
+		return i
+	}
+	s.decideMarkup()
+	if c == '>' { // </> is nothing at all
+		s.state = inText
+		return i + 1
+	}
+	s.state = inBogus
+	return i
+}
+
+// decideMarkup says that what is open is no tag.
+func (s *scanner) decideMarkup() {
+	s.headMayStart(s.mark)
+	s.mark = -1
+}
+
+func (s *scanner) startName(endTag bool) {
+	const fnvOffset = 14695981039346656037
+	s.state, s.endTag, s.nname, s.hash, s.selfEnds = inTagName, endTag, 0, fnvOffset, false
+	if s.nforeign > 0 {
+		s.mark = -1 // nothing goes in before it
+	}
+}
+
+func (s *scanner) tagName(p []byte, i int) int {
+	const fnvPrime = 1099511628211
+	for ; i < len(p); i++ {
+		c := p[i]
+		if isSpace(c) || c == '/' || c == '>' {
+			s.named()
+			s.state = inBeforeAttr
+			return i
+		}
+		c = lower(c)
+		if s.nname < len(s.name) {
+			s.name[s.nname] = c
+		}
+		s.nname++
+		s.hash = (s.hash ^ uint64(c)) * fnvPrime
+		if s.nname > maxName && s.nforeign == 0 {
+			// Not longer than this, so that little is held back.
+			s.named()
+			s.state = inLongTagName
+			return i + 1
+		}
+	}
+	return i
+}
+
+func (s *scanner) longTagName(c byte, i int) int {
+	if isSpace(c) || c == '/' || c == '>' {
+		s.state = inBeforeAttr
+		return i
+	}
+	return i + 1
+}
+
+// named takes the name of a tag, and settles what that does to the document.
+func (s *scanner) named() {
+	at := s.mark
+	s.mark = -1
+	s.tag = 0
+	if s.nname <= len(s.name) {
+		s.tag = classify(s.name[:s.nname])
+	}
+	if s.endTag {
+		s.endTagNamed(s.tag, s.hash, at)
+		return
+	}
+	s.startTagNamed(s.tag, at)
+	s.wantMeta = s.tag&tagMeta != 0 && s.wantsCharset()
+	if s.wantMeta {
+		s.meta = metaTag{}
+	}
+}
+
+// attribute scans a tag outside of attribute values.
+func (s *scanner) attribute(p []byte, i int) int {
+	for ; i < len(p); i++ {
+		c := p[i]
+		if c == '>' && s.state != inBeforeValue {
+			s.selfEnds = s.state == inSelfClosing
+			s.endAttr()
+			s.tagEnds(i + 1)
+			return i + 1
+		}
+		switch s.state {
+		case inBeforeAttr, inAfterValue, inSelfClosing:
+			s.beforeAttr(c)
+		case inAttrName:
+			s.attrName(c)
+		case inAfterAttrName:
+			s.afterAttrName(c)
+		case inBeforeValue:
+			if isSpace(c) {
+				continue
+			}
+			switch c {
+			case '"', '\'':
+				s.quote, s.state = c, inQuotedValue
+				return i + 1
+			case '>': // no value at all
+				s.state = inBeforeAttr
+			default:
+				s.state = inUnquotedValue
+			}
+			return i
+		}
+	}
+	return i
+}
+
+func (s *scanner) beforeAttr(c byte) {
+	switch {
+	case isSpace(c):
+		s.state = inBeforeAttr
+	case c == '/':
+		s.state = inSelfClosing
+	default: // a = too starts a name here
+		s.endAttr()
+		s.state = inAttrName
+		s.nameByte(c)
+	}
+}
+
+func (s *scanner) attrName(c byte) {
+	switch {
+	case isSpace(c):
+		s.state = inAfterAttrName
+	case c == '/':
+		s.state = inSelfClosing
+	case c == '=':
+		s.state = inBeforeValue
+	default:
+		s.nameByte(c)
+	}
+}
+
+func (s *scanner) afterAttrName(c byte) {
+	if c == '=' {
+		s.state = inBeforeValue
+	} else if !isSpace(c) {
+		s.beforeAttr(c)
+	}
+}
+
+func (s *scanner) nameByte(c byte) {
+	if s.wantMeta {
+		s.meta.name(c)
+	}
+}
+
+func (s *scanner) endAttr() {
+	if s.wantMeta {
+		s.meta.endAttr()
+	}
+}
+
+// value scans the value of an attribute.
+func (s *scanner) value(p []byte, i int) int {
+	end, next := -1, inBeforeAttr
+	if s.state == inQuotedValue {
+		end, next = bytes.IndexByte(p[i:], s.quote), inAfterValue
+	} else {
+		for j, c := range p[i:] {
+			if isSpace(c) || c == '>' {
+				end = j
+				break
+			}
+		}
+	}
+	if end < 0 {
+		end = len(p) - i
+	} else {
+		s.state = next
+	}
+	if s.wantMeta {
+		s.meta.val(p[i : i+end])
+	}
+	i += end
+	if next == inAfterValue && s.state == next {
+		i++ // the quote
+	}
+	return i
+}
+
+// tagEnds takes the > of a tag; what follows starts at p[i].
+func (s *scanner) tagEnds(i int) {
+	s.state = inText
+	if !s.endTag {
+		if s.nforeign > 0 || s.tag&tagForeign != 0 {
+			s.openForeign(s.tag, s.hash, s.selfEnds)
+		} else if s.tag&tagPlaintext != 0 {
+			s.state = inPlaintext
+			s.want = 0
+			return
+		} else if s.tag&rawText != 0 {
+			s.nraw = copy(s.raw[:], s.name[:s.nname])
+			s.state = inRaw
+			return
+		}
+	}
+	if s.wantMeta {
+		s.wantMeta = false
+		s.metaEnds(s.meta.charset(), s.base+int64(i))
+	}
+	s.boundary(s.base + int64(i))
+}
+
+// markup scans what follows <!.
+func (s *scanner) markup(c byte, i int) int {
+	const cdata = "CDATA["
+	switch {
+	case s.state == inMarkup && c == '-':
+		s.state = inCommentOpen
+	case s.state == inMarkup && c == '[' && s.nforeign > 0:
+		s.state, s.matched = inCDATAOpen, 0
+	case s.state == inCommentOpen && c == '-':
+		s.state, s.dashes, s.started, s.bang = inComment, 0, false, false
+	case s.state == inCDATAOpen && c == cdata[s.matched]:
+		s.matched++
+		if s.matched == len(cdata) {
+			s.state, s.dashes = inCDATA, 0
+		}
+	default: // a doctype too ends at the first >
+		s.state = inBogus
+		return i
+	}
+	return i + 1
+}
+
+// comment scans a comment after <!--. It ends with --> or --!>, or with > or ->
+// at its very start.
+func (s *scanner) comment(p []byte, i int) int {
+	for i < len(p) {
+		if s.started && s.dashes == 0 && !s.bang {
+			n := bytes.IndexByte(p[i:], '-')
+			if n < 0 {
+				return len(p)
+			}
+			i += n
+		}
+		c := p[i]
+		i++
+		switch {
+		case c == '>' && (s.dashes == 2 || s.bang || !s.started):
+			s.markupEnds(i)
+			return i
+		case c == '-' && s.bang:
+			s.dashes, s.bang = 1, false
+		case c == '-':
+			s.dashes = min(s.dashes+1, 2)
+		case c == '!' && s.dashes == 2:
+			s.dashes, s.bang, s.started = 0, true, true
+		default:
+			s.dashes, s.bang, s.started = 0, false, true
+		}
+	}
+	return i
+}
+
+// bogus scans what ends at the next >.
+func (s *scanner) bogus(p []byte, i int) int {
+	n := bytes.IndexByte(p[i:], '>')
+	if n < 0 {
+		return len(p)
+	}
+	i += n + 1
+	s.markupEnds(i)
+	return i
+}
+
+// markupEnds takes the end of a comment or the like; what follows starts at p[i].
+func (s *scanner) markupEnds(i int) {
+	s.state = inText
+	s.boundary(s.base + int64(i))
+}
+
+// cdata scans a CDATA section, which ends with ]]>.
+func (s *scanner) cdata(p []byte, i int) int {
+	for ; i < len(p); i++ {
+		switch c := p[i]; {
+		case c == '>' && s.dashes == 2:
+			s.state = inText
+			return i + 1
+		case c == ']':
+			s.dashes = min(s.dashes+1, 2)
+		default:
+			s.dashes = 0
+		}
+	}
+	return i
+}
