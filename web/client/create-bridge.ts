@@ -41,8 +41,8 @@ export const createBridge = (options: BridgeOptions): ((event: MessageEvent) => 
     handed.add(adId);
     const {w: width, h: height} = bid;
     port.postMessage(JSON.stringify({message: 'Prebid Response', adId, ad, width, height}));
-    sizeFrame(place.frame, place.element, width, height);
     options.onHanded(bid);
+    sizeFrame(place.frame, place.element, width, height);
   };
 
   return safely((event) => {
@@ -52,7 +52,7 @@ export const createBridge = (options: BridgeOptions): ((event: MessageEvent) => 
     if (message.event) options.onReport(message.event);
     else {
       // By then the slot may hold another ad, or the bid may be too old: answer asks again.
-      void options.markup.then(safely((markup) => answer(event, adId, markup.get(adId))));
+      options.markup.then((markup) => answer(event, adId, markup.get(adId))).catch(() => {});
     }
   });
 };

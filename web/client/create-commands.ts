@@ -7,15 +7,17 @@ import {safely} from './safely.ts';
  * a page may have been given it twice.
  */
 export const createCommands = (win: Window): ((what: string) => void) | undefined => {
-  const queued = win.deckle?.cmd;
-  if (queued && !Array.isArray(queued)) return undefined;
+  // The page may hold on to the object that it made: it is kept, not replaced.
+  const deckle: Deckle = win.deckle ?? {cmd: []};
+  const queued = deckle.cmd ?? [];
+  if (!Array.isArray(queued)) return undefined;
   const counts: Record<string, number> = {};
   const run: Deckle['cmd']['push'] = (...commands) => {
     for (const command of commands) safely(command)();
     return 0;
   };
-  win.deckle = {cmd: {push: run}, counts};
-  run(...(queued ?? []));
+  win.deckle = Object.assign(deckle, {cmd: {push: run}, counts});
+  run(...queued);
   return (what) => {
     counts[what] = (counts[what] ?? 0) + 1;
   };

@@ -37,9 +37,11 @@ export const start = (win: Window, settings: Settings): void => {
 
   const permitted = new Promise<void>((done) => {
     whenPermitted(win, settings.skip, {done, refused: forgetBids});
-  }).then(() => {
-    if (settings.gpt === 'load') loadGPT(win, settings);
-  });
+  }).then(
+    safely(() => {
+      if (settings.gpt === 'load') loadGPT(win, settings);
+    }),
+  );
   const initialisable = new Promise<void>((done) => {
     whenInitialisable(win, settings.init, done);
   });
@@ -50,9 +52,9 @@ export const start = (win: Window, settings: Settings): void => {
   win.__tsAdInit = safely((value?: unknown) => {
     if (value !== undefined) deliver(value);
     const slots = getSlots(win.__ts_ad_slots).filter(({id}) => !known.has(id) && known.add(id));
-    void Promise.all([permitted, initialisable, settled]).then(
-      safely(() => requestWhenPresent(win, slots, adServer)),
-    );
+    Promise.all([permitted, initialisable, settled])
+      .then(() => requestWhenPresent(win, slots, adServer))
+      .catch(() => {}); // the page's error reports are not ours to fill
   });
   win.__tsAdInit();
 };

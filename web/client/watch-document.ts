@@ -16,7 +16,8 @@ export const watchDocument = (
       if (look(false)) observer.disconnect();
     }),
   );
-  observer.observe(win.document, {childList: true, subtree: true});
+  // A framework may give an element its id after it has put it there.
+  observer.observe(win.document, {childList: true, subtree: true, attributeFilter: ['id']});
   const end = safely(() => {
     observer.disconnect();
     look(true);

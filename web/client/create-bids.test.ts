@@ -1,0 +1,40 @@
+import {expect, test} from 'vitest';
+import {createBids} from './create-bids.ts';
+
+const setUp = () => {
+  const clock = {now: 0};
+  const bids = createBids(() => clock.now);
+  return {clock, bids};
+};
+
+test('a bid is found by its slot and by its ad id', () => {
+  const {bids} = setUp();
+  bids.receive({top: {hb_adid: 'AD1'}});
+  expect(bids.forSlot('top')?.adId).toBe('AD1');
+  expect(bids.byAdId('AD1')?.slotId).toBe('top');
+  expect(bids.forSlot('AD1')).toBeUndefined();
+  expect(bids.forSlot('__proto__')).toBeUndefined();
+});
+
+test('a bid that has expired is gone', () => {
+  const {clock, bids} = setUp();
+  bids.receive({top: {hb_adid: 'AD1', exp: 30}, side: {hb_adid: 'AD2'}});
+  clock.now = 29_999;
+  expect(bids.forSlot('top')).toBeDefined();
+  clock.now = 30_000;
+  expect(bids.forSlot('top')).toBeUndefined();
+  expect(bids.byAdId('AD1')).toBeUndefined();
+  clock.now = 299_999;
+  expect(bids.byAdId('AD2')).toBeDefined();
+  clock.now = 300_000;
+  expect(bids.byAdId('AD2')).toBeUndefined();
+});
+
+test('once closed there are no bids, and none come', () => {
+  const {bids} = setUp();
+  bids.receive({top: {hb_adid: 'AD1'}});
+  bids.close();
+  bids.receive({top: {hb_adid: 'AD2'}});
+  expect(bids.forSlot('top')).toBeUndefined();
+  expect(bids.byAdId('AD2')).toBeUndefined();
+});
