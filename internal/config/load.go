@@ -30,48 +30,49 @@ const maxTimeout = 10 * time.Second
 // once, in the order of its lines; the configuration is nil if an error is among
 // that.
 func Load(path string) (*Config, Problems) {
-	c, problems := load(path)
-	if len(problems.Errors()) > 0 {
-		return nil, problems
-	}
-	return c, problems
-}
-
-// load is Load, but gives back what it could read beside errors.
-func load(path string) (*Config, Problems) {
 	data, err := readFile(path)
 	if err != nil {
-		return &Config{File: path}, Problems{{Severity: Error, File: path, Msg: err.Error()}}
+		return nil, unreadable(path, err)
 	}
-	return parse(path, data)
+	c, d := parse(path, data)
+	if len(d.problems.Errors()) > 0 {
+		return nil, d.problems
+	}
+	return c, d.problems
 }
 
-// readFile reads a regular file of bounded size.
+// unreadable is the problem of a file of which nothing can be read.
+func unreadable(path string, err error) Problems {
+	return Problems{{Severity: Error, File: path, Msg: err.Error()}}
+}
+
+// readFile reads a regular file of bounded size. Its errors name the path.
 func readFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("read configuration: %w", err)
+		return nil, err
 	}
 	if !info.Mode().IsRegular() { // to open a pipe could block
-		return nil, fmt.Errorf("read configuration: %s is not a file", path)
+		return nil, fmt.Errorf("%s is not a file", path)
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("read configuration: %w", err)
+		return nil, err
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
 	if err != nil {
-		return nil, fmt.Errorf("read configuration: %w", err)
+		return nil, err
 	}
 	if len(data) > maxFileBytes {
-		return nil, fmt.Errorf("read configuration: %s is larger than %d MiB", path, maxFileBytes>>20)
+		return nil, fmt.Errorf("%s is larger than %d MiB", path, maxFileBytes>>20)
 	}
 	return data, nil
 }
 
-// parse reads the text of a deckle.toml that stands at path.
-func parse(path string, data []byte) (*Config, Problems) {
+// parse reads the text of a deckle.toml that stands at path. With errors among
+// the document's problems the configuration is what could be read beside them.
+func parse(path string, data []byte) (*Config, *document) {
 	c := &Config{File: path}
 	d, complete := parseDocument(path, data)
 	if complete {
@@ -81,7 +82,7 @@ func parse(path string, data []byte) (*Config, Problems) {
 		l.refuseUnbuilt(c)
 	}
 	d.problems.sort()
-	return c, d.problems
+	return c, d
 }
 
 // A loader reads one deckle.toml into a Config.

@@ -2,14 +2,17 @@ package config
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Register makes the templates' metrics known: where each site's template comes
-// from, since when, how many slots it has, and how often a file was judged. Their
-// labels are the sites of the configuration and the five states.
-func (t *Templates) Register(r prometheus.Registerer) error { return r.Register(collector{t}) }
+// Metrics say where each site's template comes from, since when, how many slots
+// it has, and how often a file was judged. Their labels are the sites of the
+// configuration and the five states. It asks the templates when it is scraped,
+// so that nothing has to be kept in step.
+type Metrics struct{ templates *Templates }
 
-// A collector asks the templates when it is scraped, so that nothing has to be
-// kept in step.
-type collector struct{ templates *Templates }
+// Metrics are the templates' metrics.
+func (t *Templates) Metrics() *Metrics { return &Metrics{t} }
+
+// Register makes the metrics known to a registry, once.
+func (m *Metrics) Register(r prometheus.Registerer) error { return r.Register(m) }
 
 var (
 	stateDesc = prometheus.NewDesc("deckle_template_state",
@@ -22,14 +25,16 @@ var (
 		"How often the site's file was judged, by the state that followed.", []string{"site", "state"}, nil)
 )
 
-func (c collector) Describe(out chan<- *prometheus.Desc) {
+// Describe implements [prometheus.Collector].
+func (m *Metrics) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{stateDesc, sinceDesc, slotsDesc, loadsDesc} {
 		out <- d
 	}
 }
 
-func (c collector) Collect(out chan<- prometheus.Metric) {
-	for _, s := range c.templates.sites {
+// Collect implements [prometheus.Collector].
+func (m *Metrics) Collect(out chan<- prometheus.Metric) {
+	for _, s := range m.templates.sites {
 		s.mu.Lock()
 		state, loads := s.state, make([]uint64, len(templateStatuses))
 		for i, status := range templateStatuses {

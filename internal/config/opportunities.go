@@ -29,29 +29,41 @@ func (c *Config) TemplateDefaults(s *Site) SiteDefaults {
 // wrong with the file at once, in the order of its lines; the template is nil if
 // an error is among that.
 func LoadTemplate(path string, defaults SiteDefaults) (*template.Template, Problems) {
+	t, _, problems := LoadPatterns(path, defaults)
+	return t, problems
+}
+
+// LoadPatterns is LoadTemplate, and returns the patterns of every slot as they
+// are written as well, for those who explain a template to people.
+func LoadPatterns(path string, defaults SiteDefaults) (*template.Template, []template.Patterns, Problems) {
 	data, err := readFile(path)
 	if err != nil {
-		return nil, Problems{{Severity: Error, File: path, Msg: err.Error()}}
+		return nil, nil, unreadable(path, err)
 	}
-	return parseTemplate(path, data, defaults)
+	o, t := readTemplate(path, data, defaults)
+	return t, o.patterns, o.doc.problems
 }
 
 // parseTemplate reads the text of a template file that stands at path.
 func parseTemplate(path string, data []byte, defaults SiteDefaults) (*template.Template, Problems) {
+	o, t := readTemplate(path, data, defaults)
+	return t, o.doc.problems
+}
+
+// readTemplate reads the text of a template file. The template is nil if there is
+// an error among the problems of its document.
+func readTemplate(path string, data []byte, defaults SiteDefaults) (*opportunities, *template.Template) {
 	d, complete := parseDocument(path, data)
-	o := opportunities{doc: d, defaults: defaults, ids: map[string]int{}}
+	o := &opportunities{doc: d, defaults: defaults, ids: map[string]int{}}
 	if complete {
 		o.read(d.table())
 	}
-	var compiled *template.Template
+	var t *template.Template
 	if len(d.problems.Errors()) == 0 {
-		compiled = o.compile()
+		t = o.compile()
 	}
 	d.problems.sort()
-	if len(d.problems.Errors()) > 0 {
-		return nil, d.problems
-	}
-	return compiled, d.problems
+	return o, t
 }
 
 // opportunities reads one template file.

@@ -36,7 +36,7 @@ type siteTemplate struct {
 	// cur is what every page reads; nil = no ads. A template never changes.
 	cur atomic.Pointer[template.Template]
 
-	// Owned by NewTemplates and then by Run.
+	// Owned by Watch and then by Run.
 	settling settling
 	judged   string             // hash of the file's content that was judged last; "" after its absence
 	good     *template.Template // the last good version; nil = none
@@ -76,10 +76,15 @@ type TemplateState struct {
 	Problems Problems  // of the file as it is now, warnings included; not to be changed
 }
 
-// NewTemplates loads the template of every site. It never fails: what is wrong
-// is logged and in [Templates.States]. A file that is being written at this
+var (
+	errNoTemplate   = errors.New("does not exist")
+	errBeingWritten = errors.New("is still being written")
+)
+
+// Watch loads the template of every site. It never fails: what is wrong
+// is logged and in [Templates.States]. From then on [Templates.Run] follows them. A file that is being written at this
 // moment is waited for, two seconds at most.
-func NewTemplates(c *Config, log *slog.Logger) *Templates {
+func Watch(c *Config, log *slog.Logger) *Templates {
 	t := &Templates{byID: map[string]*siteTemplate{}, reload: make(chan struct{}, 1), log: log}
 	deadline := time.Now().Add(startTime)
 	for i := range c.Sites {
@@ -235,7 +240,7 @@ func (s *siteTemplate) readFile(now time.Time) (again time.Duration) {
 	}
 	if err != nil {
 		s.judged = ""
-		s.refuse(now, Problems{{Severity: Error, File: s.file, Msg: err.Error()}})
+		s.refuse(now, unreadable(s.file, err))
 		return 0
 	}
 	s.judge(now, data)
@@ -258,7 +263,7 @@ func (s *siteTemplate) start(deadline time.Time) {
 			return
 		}
 		if now.Add(again).After(deadline) {
-			s.refuse(now, Problems{{Severity: Error, File: s.file, Msg: "is still being written"}})
+			s.refuse(now, unreadable(s.file, errBeingWritten))
 			return
 		}
 		time.Sleep(again)
@@ -330,7 +335,7 @@ func (s *siteTemplate) restore() {
 // drop switches ads off because there is no file.
 func (s *siteTemplate) drop(now time.Time) {
 	s.judged = ""
-	s.use(now, nil, "", TemplateMissing, Problems{{Severity: Error, File: s.file, Msg: "does not exist"}})
+	s.use(now, nil, "", TemplateMissing, unreadable(s.file, errNoTemplate))
 	s.log.Error("template is missing: no ads")
 }
 

@@ -37,7 +37,6 @@ var unbuiltSettings = []unbuilt{
 	{"consent.geo_headers", "finding a reader's place", func(c *Config) bool { return c.Consent.GeoHeaders != GeoHeaders{} }},
 	{"consent.gvl_file", "consent for each bidder", func(c *Config) bool { return c.Consent.GVLFile != "" }},
 	{"consent.unlisted_bidder", "consent for each bidder", func(c *Config) bool { return c.Consent.UnlistedBidder != "deny" }},
-	{"consent.other_address", "truncating addresses by choice", func(c *Config) bool { return c.Consent.OtherAddress != "full" }},
 	{"identity.enabled", "the ts-ec cookie", func(c *Config) bool { return c.Identity.Enabled }},
 	{"identity.key_file", "the ts-ec cookie", func(c *Config) bool { return c.Identity.KeyFile != "" }},
 	{"identity.eid_cookies", "EIDs", func(c *Config) bool { return len(c.Identity.EIDCookies) > 0 }},

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"deckle/internal/config"
+)
+
+// exitError ends the process with a code after everything has been said.
+type exitError struct{ code int }
+
+func (e exitError) Error() string { return fmt.Sprintf("exit %d", e.code) }
+
+type checkCmd struct {
+	Files []string `arg:"" name:"file" help:"A deckle.toml, whose template files are checked as well, or a template file." type:"path"`
+}
+
+// Run prints everything that is wrong with the files, and ends with exit status
+// 1 if any of it is an error.
+func (c *checkCmd) Run(out io.Writer) error {
+	configs, problems := config.Examine(c.Files...)
+	if _, err := problems.WriteTo(out); err != nil {
+		return err
+	}
+	for _, cfg := range configs {
+		if note := consentCheck(cfg).Note; note != "" {
+			if _, err := fmt.Fprintf(out, "%s: note: %s\n", cfg.File, note); err != nil {
+				return err
+			}
+		}
+	}
+	errors, warnings := len(problems.Errors()), len(problems.Warnings())
+	if _, err := fmt.Fprintf(out, "%s, %s\n", count(errors, "error"), count(warnings, "warning")); err != nil {
+		return err
+	}
+	if errors > 0 {
+		return exitError{1}
+	}
+	return nil
+}
+
+// count is a number with its noun.
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,102 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"deckle"
+)
+
+// Examine reads files as `deckle check` does: each may be a deckle.toml, whose
+// sites' template files are read as well, or a template file, told apart by what
+// is in them. It returns what is wrong with all of them, file by file, and the
+// deckle.toml files as far as they could be read.
+func Examine(paths ...string) ([]*Config, Problems) {
+	e := examination{seen: map[string]bool{}}
+	for _, path := range paths {
+		e.file(path)
+	}
+	return e.configs, e.problems
+}
+
+// standalone are the defaults for a template file of which no deckle.toml is
+// known: those of deckle.toml itself.
+var standalone = SiteDefaults{AuctionTimeout: time.Second, AdServer: deckle.GAM}
+
+// An examination collects what is wrong with some files; each is read once.
+type examination struct {
+	seen     map[string]bool
+	configs  []*Config
+	problems Problems
+}
+
+func (e *examination) file(path string) {
+	if !e.first(path) {
+		return
+	}
+	data, err := readFile(path)
+	if err != nil {
+		e.problems = append(e.problems, unreadable(path, err)...)
+		return
+	}
+	if isTemplate(path, data) {
+		_, problems := parseTemplate(path, data, standalone)
+		e.problems = append(e.problems, problems...)
+		return
+	}
+	c, d := parse(path, data)
+	missing := e.missingTemplates(c, d)
+	e.problems = append(e.problems, d.problems...)
+	e.configs = append(e.configs, c)
+	for i := range c.Sites {
+		s := &c.Sites[i]
+		if missing[s.Templates] || !e.first(s.Templates) {
+			continue
+		}
+		_, problems := LoadTemplate(s.Templates, c.TemplateDefaults(s))
+		e.problems = append(e.problems, problems...)
+	}
+}
+
+// first reports whether a file has not been examined yet.
+func (e *examination) first(path string) bool {
+	key := path
+	if abs, err := filepath.Abs(path); err == nil {
+		key = abs
+	}
+	if e.seen[key] {
+		return false
+	}
+	e.seen[key] = true
+	return true
+}
+
+// missingTemplates warns of the template files that are not there, which is no
+// error: their sites are served without ads.
+func (e *examination) missingTemplates(c *Config, d *document) map[string]bool {
+	missing := map[string]bool{}
+	for i := range c.Sites {
+		file := c.Sites[i].Templates
+		if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		missing[file] = true
+		path := fmt.Sprintf("site[%d].templates", i)
+		d.warnf(d.at(path), path, "write the file", "%s does not exist: the site would have no ads", file)
+	}
+	d.problems.sort()
+	return missing
+}
+
+// isTemplate tells a template file from a deckle.toml by the tables that it
+// alone has. A file with neither's is taken by its name.
+func isTemplate(path string, data []byte) bool {
+	d, _ := parseDocument(path, data)
+	if d.root.field("creative_opportunities") != nil || d.root.field("slot") != nil {
+		return true
+	}
+	return len(d.root.fields) == 0 && filepath.Base(path) == "creative-opportunities.toml"
+}
