@@ -11,6 +11,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -66,6 +67,10 @@ type Config struct {
 	TrustedProxies []netip.Prefix // peers whose X-Forwarded-* are believed
 	AuctionEnabled bool           // false: slots and client, no bids
 
+	// Dial makes the connections to origins. Defaults to a dialer that takes at most
+	// five seconds.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
 	// BURLOn says, by provider, when the client fires burl: "creative" (default) or
 	// "render".
 	BURLOn map[string]string
@@ -73,31 +78,36 @@ type Config struct {
 
 // An Edge is the public listener's handler.
 type Edge struct {
-	config  Config
-	sites   map[string]*siteProxy // by host
-	own     Own
-	house   *auction.House
-	notices *auction.Notifier
-	metrics *Metrics
-	log     *slog.Logger
+	config    Config
+	sites     map[string]*siteProxy // by host
+	own       Own
+	house     *auction.House
+	notices   *auction.Notifier
+	transport *http.Transport // to all origins
+	metrics   *Metrics
+	log       *slog.Logger
 }
 
-// New returns the handler for the sites of c.
+// New returns the handler for the sites of c. The caller closes it when it serves
+// no more.
 func New(c Config, own Own, house *auction.House, notices *auction.Notifier, log *slog.Logger) *Edge {
 	e := &Edge{
 		config: c, own: own, house: house, notices: notices, log: log,
-		sites:   make(map[string]*siteProxy),
-		metrics: newMetrics(),
+		sites:     make(map[string]*siteProxy),
+		transport: newTransport(c.Dial),
+		metrics:   newMetrics(),
 	}
-	transport := newTransport()
 	for i := range c.Sites {
-		p := newSiteProxy(&c.Sites[i], e, transport)
+		p := newSiteProxy(&c.Sites[i], e)
 		for _, host := range c.Sites[i].Hosts {
 			e.sites[host] = p
 		}
 	}
 	return e
 }
+
+// Close closes the connections to origins that are idle.
+func (e *Edge) Close() { e.transport.CloseIdleConnections() }
 
 // Metrics are the edge's own figures, to be registered once.
 func (e *Edge) Metrics() *Metrics { return e.metrics }

@@ -17,20 +17,19 @@ import (
 // A siteProxy is a site and the way to its origin.
 type siteProxy struct {
 	*Site
-	edge      *Edge
-	transport http.RoundTripper
+	edge *Edge
 
 	// plain passes on whatever has no hole.
 	plain *httputil.ReverseProxy
 }
 
-func newSiteProxy(s *Site, e *Edge, t http.RoundTripper) *siteProxy {
-	p := &siteProxy{Site: s, edge: e, transport: t}
+func newSiteProxy(s *Site, e *Edge) *siteProxy {
+	p := &siteProxy{Site: s, edge: e}
 	p.plain = &httputil.ReverseProxy{
 		Rewrite:        p.toOrigin,
 		ModifyResponse: p.plainAnswer,
 		ErrorHandler:   p.failed,
-		Transport:      t,
+		Transport:      e.transport,
 		BufferPool:     &bufferPool{},
 		ErrorLog:       slog.NewLogLogger(e.log.Handler(), slog.LevelDebug),
 	}
@@ -39,10 +38,13 @@ func newSiteProxy(s *Site, e *Edge, t http.RoundTripper) *siteProxy {
 
 // newTransport is the one way to all origins. It decodes nothing by itself, so
 // that what we do not touch stays as it came.
-func newTransport() *http.Transport {
+func newTransport(dial func(context.Context, string, string) (net.Conn, error)) *http.Transport {
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext
+	}
 	return &http.Transport{
 		Proxy:                  nil,
-		DialContext:            (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		DialContext:            dial,
 		TLSHandshakeTimeout:    5 * time.Second,
 		ResponseHeaderTimeout:  time.Minute,
 		MaxResponseHeaderBytes: 256 << 10,
@@ -134,11 +136,11 @@ func (s *siteProxy) fetch(r *http.Request) (*http.Response, error) {
 	}
 	out.Header.Set("Accept-Encoding", readableCodings(r.Header["Accept-Encoding"]))
 
-	resp, err := s.transport.RoundTrip(out)
+	resp, err := s.edge.transport.RoundTrip(out)
 	if err == nil && out.Body == nil && (resp.StatusCode == http.StatusNotModified || resp.StatusCode == http.StatusPartialContent) {
 		// Nobody asked for it: an origin's cache that still knows an older question.
 		_ = resp.Body.Close()
-		resp, err = s.transport.RoundTrip(out)
+		resp, err = s.edge.transport.RoundTrip(out)
 	}
 	return resp, err
 }

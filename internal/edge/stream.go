@@ -17,8 +17,8 @@ type where string
 const (
 	nowhere where = "none"
 	inHead  where = "head"
-	inBody  where = "body" // before </body>
-	atEnd   where = "end"
+	inBody  where = "body" // at the first safe point after the auction was done
+	atEnd   where = "end"  // before </body> or at the end of the document
 )
 
 // A page is an answer on its way, with its holes. It is owned by the request's
@@ -54,20 +54,26 @@ func (p *page) stream(body io.ReadCloser) error {
 	defer ahead.stop()
 	defer body.Close() // ends a Read that is under way
 
-	html := htmlstream.NewWriter(p.out, htmlstream.Options{CharsetKnown: p.doc.charsetKnown}, p.fill)
+	html := htmlstream.NewWriter(p.out, htmlstream.Options{CharsetKnown: p.doc.charsetKnown, Points: p.points()}, p.fill)
+	bids := p.bidsDone()
 	var chunk []byte
 	var ended error
 	for ended == nil {
-		<-ahead.arrived
-		chunk, ended = ahead.take(chunk)
-		if _, err := html.Write(chunk); err != nil {
-			return fmt.Errorf("write page: %w", err)
+		var err error
+		select {
+		case <-ahead.arrived:
+			chunk, ended = ahead.take(chunk)
+			_, err = html.Write(chunk)
+		case <-bids: // also while the origin stalls
+			bids = nil
+			err = html.Late()
 		}
-		if err := p.pass(ended != nil || ahead.idle()); err != nil {
+		if err := errors.Join(err, p.pass(ended != nil || ahead.idle())); err != nil {
 			return fmt.Errorf("write page: %w", err)
 		}
 	}
 	if !errors.Is(ended, io.EOF) {
+		_ = errors.Join(html.Stop(), p.flush()) // what has arrived is the reader's
 		return fmt.Errorf("read page: %w", ended)
 	}
 	if err := errors.Join(html.Close(), p.pass(true), p.out.Close()); err != nil {
@@ -75,6 +81,22 @@ func (p *page) stream(body io.ReadCloser) error {
 	}
 	p.serverTiming()
 	return nil
+}
+
+// points are where something may go in: without an auction only slots do.
+func (p *page) points() htmlstream.Point {
+	if p.visit.auction == nil {
+		return htmlstream.HeadStart
+	}
+	return htmlstream.HeadStart | htmlstream.HeadEnd | htmlstream.Body | htmlstream.BodyEnd | htmlstream.End
+}
+
+// bidsDone is closed when the auction is done; nil without one.
+func (p *page) bidsDone() <-chan struct{} {
+	if p.visit.auction == nil {
+		return nil
+	}
+	return p.visit.auction.Done()
 }
 
 // pass sends on what has been written: when the origin, too, has written no more
@@ -105,22 +127,22 @@ func (p *page) fill(at htmlstream.Point) []byte {
 		return p.visit.slotsHole(time.Now())
 	case htmlstream.HeadEnd:
 		return p.bids(inHead, p.visit.holdUntil())
-	case htmlstream.BodyEnd:
-		return p.last(inBody)
-	case htmlstream.End:
-		return p.last(atEnd)
+	case htmlstream.Body:
+		return p.bids(inBody, time.Time{})
+	case htmlstream.BodyEnd, htmlstream.End:
+		return p.last()
 	}
 	return nil
 }
 
 // last gives what goes in at the end of the page: the bids that have not gone in
 // before, with what had arrived by A_deadline, and the markup.
-func (p *page) last(here where) []byte {
+func (p *page) last() []byte {
 	if p.ended {
 		return nil
 	}
 	p.ended = true
-	return append(p.bids(here, p.visit.deadline()), p.markupBlock()...)
+	return append(p.bids(atEnd, p.visit.deadline()), p.markupBlock()...)
 }
 
 // bids waits for the auction until a moment and gives what goes in at this
