@@ -42,18 +42,20 @@ export const createAdServer = (win: Window, {bidFor, onRender}: AdServerOptions)
 
   withGPT(win, (gpt) => {
     const service = gpt.pubads();
-    service.addEventListener('slotRequested', ({slot}) => {
+    const onRequest = ({slot}: googletag.events.SlotRequestedEvent) => {
       carried.set(slot, getTargeting(slot, 'hb_adid'));
       const set = ours.get(slot);
       // The page refreshed the slot before it had rendered: no third request may carry this.
       if (set?.requested) clear(slot);
       else if (set) set.requested = true;
-    });
-    service.addEventListener('slotRenderEnded', ({slot, isEmpty}) => {
+    };
+    const onRenderEnd = ({slot, isEmpty}: googletag.events.SlotRenderEndedEvent) => {
       // Keys set while the page's own request was under way are for the next one.
       if (ours.get(slot)?.requested) clear(slot);
       if (!isEmpty) onRender(carried.get(slot) ?? '');
-    });
+    };
+    service.addEventListener('slotRequested', safely(onRequest));
+    service.addEventListener('slotRenderEnded', safely(onRenderEnd));
   });
 
   const target = (gptSlot: googletag.Slot, slot: Slot) => {

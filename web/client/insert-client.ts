@@ -22,6 +22,7 @@ export const insertClient = (
   script.async = true;
   script.nonce = nonce;
   script.src = policy.createScriptURL(location.origin + src) as string;
+  script.onerror = () => script.remove();
   script.gptUrl = policy.createScriptURL(gpt_url);
   Object.assign(script.dataset, {gpt, init, gptUrl: gpt_url, at: performance.now()});
   if (skip) script.dataset.skip = skip as string;

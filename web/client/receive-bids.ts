@@ -2,6 +2,9 @@ import type {Slot} from './page.ts';
 import {takeBlock} from './take-block.ts';
 import {watchDocument} from './watch-document.ts';
 
+/** What the edge writes at the last moment still has to arrive and be parsed. */
+const ARRIVAL_MS = 50;
+
 export interface BidsReceiver {
   /** Resolved when the bids are there, or can no longer come. */
   readonly settled: Promise<void>;
@@ -40,7 +43,8 @@ export const receiveBids = (
 
   if (win.__ts_bids !== undefined) deliver(win.__ts_bids);
   watchDocument(win, 0, look);
-  const left = parsedAt + Math.max(0, ...slots.map((slot) => slot.deadlineMs)) - performance.now();
+  const deadlineMs = Math.max(0, ...slots.map((slot) => slot.deadlineMs));
+  const left = deadlineMs && parsedAt + deadlineMs + ARRIVAL_MS - performance.now();
   if (left > 0) setTimeout(() => settle(), left);
   else settle!();
   return {settled, deliver};
