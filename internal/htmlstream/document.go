@@ -33,8 +33,10 @@ type document struct {
 	pre       bool // a newline may be swallowed if it comes next
 	run       bool // a text that comes next may belong to a text before
 
-	// frameless says that no <frameset> can replace the body any more.
+	// frameless says that no <frameset> can replace the body any more. What
+	// directly precedes, from an ampersand on, may be a character reference.
 	frameless bool
+	ampersand bool
 
 	// foreign has the open elements from the outermost svg or math inwards, as
 	// hashes of their names. No HTML element is open within.
@@ -105,20 +107,18 @@ func (d *document) textRun(b []byte) {
 		return
 	}
 	d.run = true
-	if !d.pre && d.frameless {
-		return
-	}
 	for _, c := range b {
+		if !d.pre && d.frameless {
+			return
+		}
 		if c != '\n' && c != '\r' {
 			d.pre = false
 		}
-		// A reference may stand for anything, and a NUL is dropped.
-		if !isSpace(c) && c != '&' && c != 0 {
+		// White space and NUL leave it open whether a frameset may come. So may a
+		// reference.
+		d.ampersand = c == '&' || d.ampersand && (isLetter(c) || '0' <= c && c <= '9' || c == '#' || c == ';')
+		if !d.ampersand && !isSpace(c) && c != 0 {
 			d.frameless = d.frameless || d.phase >= phaseBody && d.neutral()
-			return
-		}
-		if c == '&' {
-			return
 		}
 	}
 }

@@ -197,7 +197,7 @@ func (s *scanner) text(p []byte, i int) int {
 			return i
 		}
 	}
-	s.mark, s.state = s.base+int64(i), inTagOpen
+	s.mark, s.state, s.ampersand = s.base+int64(i), inTagOpen, false
 	return i + 1
 }
 
