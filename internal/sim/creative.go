@@ -5,6 +5,7 @@ import (
 	"html"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"deckle"
 )
@@ -49,7 +50,7 @@ func brandOf(seat string) brand {
 // the pixel that counts the impression. base is the server's "//host:port": an
 // address without a scheme is secure wherever the page is.
 func creative(base, seat, bidID string, size deckle.Size) string {
-	return fmt.Sprintf(`<a href="https://%[2]s.example/" target="_top">`+
+	return fmt.Sprintf(`<style>body{margin:0}</style><a href="https://%[2]s.example/" target="_top">`+
 		`<img src="%[1]s/img?s=%[2]s&w=%[4]d&h=%[5]d" width="%[4]d" height="%[5]d" alt="%[6]s" style="display:block;border:0"></a>`+
 		`<img src="%[1]s/ev/imp?b=%[3]s&p=${AUCTION_PRICE}" width="1" height="1" alt="" style="position:absolute">`,
 		base, seat, bidID, size.W, size.H, html.EscapeString(brandOf(seat).name+": "+brandOf(seat).line))
@@ -72,56 +73,65 @@ func within(s string, length int) int {
 	return length
 }
 
-// picture draws an ad of any size: a strip (mobile banner), a leaderboard or a
-// block. The seat stands small in its corner, so that one sees who has bought it.
-func picture(b brand, seat string, s deckle.Size) string {
-	w, h := float64(s.W), float64(s.H)
-	art, name, line := h*0.7, h*0.3, h*0.16 // height of the art, sizes of type
-	artX, artY := h*0.16, h*0.15
-	textX, textY := artX+art+h*0.22, h*0.48
-	button := ""
-	switch {
-	case h <= 60: // strip: art and two lines
-		name, line = 17, 12
-		textY = h * 0.46
-	case w/h >= 2.5: // leaderboard: a button to the right
-		name, line = h*0.26, h*0.16
-		if h > 120 {
-			name, line = h*0.2, h*0.105
-			textY = h * 0.46
-		}
-		size := min(h*0.15, 20)
-		width := float64(len(b.call))*size*0.58 + size*2.2
-		button = callButton(b, w-width-h*0.22, h/2-size*1.3, width, size)
-	default: // block: everything below each other
-		art = min(w, h) * 0.42
-		artX, artY = w*0.08, h*0.1
-		textX, textY = w*0.08, artY+art+w*0.13
-		name, line = w*0.105, w*0.052
-		size := w * 0.048
-		button = callButton(b, w*0.08, h-size*3.5, float64(len(b.call))*size*0.58+size*2.2, size)
-		if h > w*1.6 { // half page: the button keeps to the text
-			button = callButton(b, w*0.08, textY+line*4, float64(len(b.call))*size*0.58+size*2.2, size)
-		}
-	}
-	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%[1]d" height="%[2]d" viewBox="0 0 %[1]d %[2]d">
-<defs><linearGradient id="g" x2="1" y2="1"><stop stop-color="%[3]s"/><stop offset="1" stop-color="%[4]s"/></linearGradient></defs>
-<rect width="100%%" height="100%%" fill="url(#g)"/>
-<path d="M%[5].0f %[2]dQ%[6].0f %[7].0f %[1]d %[8].0fV%[2]dz" fill="%[9]s" opacity=".08"/>
-<svg x="%[10].1f" y="%[11].1f" width="%[12].1f" height="%[12].1f" viewBox="0 0 100 100">%[13]s</svg>
-<g fill="%[9]s" font-family="Georgia,'Times New Roman',serif"><text x="%[14].1f" y="%[15].1f" font-size="%[16].1f" font-weight="700">%[17]s</text>
-<text x="%[14].1f" y="%[18].1f" font-size="%[19].1f" opacity=".86">%[20]s</text></g>
-%[21]s<text x="%[22]d" y="%[23]d" text-anchor="end" font-family="system-ui,sans-serif" font-size="9" fill="%[9]s" opacity=".6">%[24]s</text>
-<rect x=".5" y=".5" width="%[25]d" height="%[26]d" fill="none" stroke="#000" stroke-opacity=".2"/></svg>`,
-		s.W, s.H, b.sky, b.ground, w*0.3, w*0.6, h*0.1, h*0.45, b.ink,
-		artX, artY, art, b.shape, textX, textY, name, html.EscapeString(b.name),
-		textY+line*1.55, line, html.EscapeString(b.line),
-		button, s.W-6, 12, html.EscapeString(seat), s.W-1, s.H-1)
+// A layout says where the parts of an ad's picture are: for a strip (mobile
+// banner), a leaderboard or a block.
+type layout struct {
+	art, artX, artY   float64 // side and place of the square drawing
+	textX, textY      float64 // where the name stands
+	name, line        float64 // sizes of type
+	button            float64 // size of the button's type; 0 = none
+	buttonX, buttonY  float64
+	buttonFromTheEdge bool // buttonX counts from the right edge to the button's right
 }
 
-// callButton draws the call to action with its type size.
-func callButton(b brand, x, y, width, size float64) string {
-	return fmt.Sprintf(`<g><rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="%.1f" fill="%s"/>`+
-		`<text x="%.1f" y="%.1f" text-anchor="middle" font-family="system-ui,sans-serif" font-weight="600" font-size="%.1f" fill="%s">%s</text></g>`,
-		x, y, width, size*2.6, size*1.3, b.ink, x+width/2, y+size*1.65, size, b.sky, html.EscapeString(b.call))
+// layoutFor fits a picture into any size.
+func layoutFor(w, h float64) layout {
+	l := layout{art: h * 0.7, artX: h * 0.16, artY: h * 0.15, textX: h * 1.08, textY: h * 0.48}
+	switch {
+	case h <= 60: // strip
+		l.name, l.line, l.textY = 17, 12, h*0.46
+	case w/h >= 2.5: // leaderboard: the button to the right
+		l.name, l.line = h*0.26, h*0.16
+		if h > 120 {
+			l.name, l.line, l.textY = h*0.2, h*0.105, h*0.46
+		}
+		l.button = min(h*0.15, 20)
+		l.buttonX, l.buttonY, l.buttonFromTheEdge = h*0.22, h/2-l.button*1.3, true
+	default: // block: everything below each other
+		l = layout{art: min(w, h) * 0.42, artX: w * 0.08, artY: h * 0.07, textX: w * 0.08, name: w * 0.105, line: w * 0.052}
+		l.textY = l.artY + l.art + w*0.13
+		l.button, l.buttonX = w*0.048, w*0.08
+		l.buttonY = min(h-l.button*3.5, l.textY+l.line*4)
+	}
+	return l
+}
+
+// picture draws an ad. The seat stands small in its corner, so that one sees who
+// has bought it.
+func picture(b brand, seat string, s deckle.Size) string {
+	w, h := float64(s.W), float64(s.H)
+	l := layoutFor(w, h)
+	var svg strings.Builder
+	draw := func(format string, args ...any) { fmt.Fprintf(&svg, format, args...) }
+	draw(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d">`, s.W, s.H, s.W, s.H)
+	draw(`<defs><linearGradient id="g" x2="1" y2="1"><stop stop-color="%s"/><stop offset="1" stop-color="%s"/></linearGradient></defs>`, b.sky, b.ground)
+	draw(`<rect width="100%%" height="100%%" fill="url(#g)"/>`)
+	draw(`<path d="M%.0f %.0fQ%.0f %.0f %.0f %.0fV%.0fz" fill="%s" opacity=".08"/>`, w*0.3, h, w*0.6, h*0.1, w, h*0.45, h, b.ink)
+	draw(`<svg x="%.1f" y="%.1f" width="%.1f" height="%.1f" viewBox="0 0 100 100">%s</svg>`, l.artX, l.artY, l.art, l.art, b.shape)
+	draw(`<g fill="%s" font-family="Georgia,'DejaVu Serif',serif">`, b.ink)
+	draw(`<text x="%.1f" y="%.1f" font-size="%.1f" font-weight="700">%s</text>`, l.textX, l.textY, l.name, html.EscapeString(b.name))
+	draw(`<text x="%.1f" y="%.1f" font-size="%.1f" opacity=".86">%s</text></g>`, l.textX, l.textY+l.line*1.6, l.line, html.EscapeString(b.line))
+	if l.button > 0 {
+		width := float64(len(b.call))*l.button*0.58 + l.button*2.2
+		x := l.buttonX
+		if l.buttonFromTheEdge {
+			x = w - l.buttonX - width
+		}
+		draw(`<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="%.1f" fill="%s"/>`, x, l.buttonY, width, l.button*2.6, l.button*1.3, b.ink)
+		draw(`<text x="%.1f" y="%.1f" text-anchor="middle" font-family="system-ui,sans-serif" font-weight="600" font-size="%.1f" fill="%s">%s</text>`,
+			x+width/2, l.buttonY+l.button*1.65, l.button, b.sky, html.EscapeString(b.call))
+	}
+	draw(`<text x="%.0f" y="12" text-anchor="end" font-family="system-ui,sans-serif" font-size="9" fill="%s" opacity=".6">%s</text>`, w-6, b.ink, html.EscapeString(seat))
+	draw(`<rect x=".5" y=".5" width="%d" height="%d" fill="none" stroke="#000" stroke-opacity=".2"/></svg>`, s.W-1, s.H-1)
+	return svg.String()
 }

@@ -74,6 +74,9 @@ func NewPrebidServer(o PrebidOptions) *PrebidServer {
 	}
 	s := &PrebidServer{options: o, rand: rand.New(rand.NewPCG(o.Seed, 0))}
 	s.mux.HandleFunc("POST /openrtb2/auction", s.auction)
+	s.mux.HandleFunc("POST /cookie_sync", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"status":"ok","bidder_status":[]}`)
+	})
 	s.mux.HandleFunc("OPTIONS /openrtb2/auction", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Access-Control-Allow-Headers", "Content-Type")
 		w.WriteHeader(http.StatusNoContent)
