@@ -19,16 +19,9 @@ type checkCmd struct {
 // Run prints everything that is wrong with the files, and ends with exit status
 // 1 if any of it is an error.
 func (c *checkCmd) Run(out io.Writer) error {
-	configs, problems := config.Examine(c.Files...)
+	problems := config.Examine(c.Files...)
 	if _, err := problems.WriteTo(out); err != nil {
 		return err
-	}
-	for _, cfg := range configs {
-		if note := consentCheck(cfg).Note; note != "" {
-			if _, err := fmt.Fprintf(out, "%s: note: %s\n", cfg.File, note); err != nil {
-				return err
-			}
-		}
 	}
 	errors, warnings := len(problems.Errors()), len(problems.Warnings())
 	if _, err := fmt.Fprintf(out, "%s, %s\n", count(errors, "error"), count(warnings, "warning")); err != nil {

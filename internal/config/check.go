@@ -138,7 +138,7 @@ func originURL(s string) (*url.URL, *fault) {
 		return nil, bad
 	}
 	if u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.ForceQuery {
-		return nil, faultf("scheme and host alone: every path is passed on as it came", "%.120q has more than that", s)
+		return nil, faultf("write scheme and host alone", "%.120q has a path or a query", s)
 	}
 	u.Path, u.RawPath = "", ""
 	return u, nil

@@ -42,6 +42,8 @@ type value struct {
 	header bool
 	// closed: written in one piece ({…}, […]); nothing may be added below.
 	closed bool
+
+	path string // of a Table: its dotted key
 }
 
 // A field is a key of a table with its value.
@@ -149,7 +151,11 @@ func (b *builder) recoverFrom(err error, end int) int {
 		d.errorf(at, "", "what follows could not be read", "%s", msg)
 		return -1
 	}
-	d.errorf(at, key, "strings stand in quotes", "%s", msg)
+	remedy := ""
+	if strings.HasPrefix(msg, "unexpected character") {
+		remedy = "strings stand in quotes"
+	}
+	d.errorf(at, join(b.cur.path, key), remedy, "%s", msg)
 	if b.cur.field(key) == nil {
 		b.cur.fields = append(b.cur.fields, field{key, &value{start: start, key: start}})
 	}
@@ -187,7 +193,12 @@ func (b *builder) open(keys []keyPart, array bool) *value {
 	last := keys[len(keys)-1]
 	parent := b.descend(b.doc.root, keys[:len(keys)-1])
 	v := parent.field(last.name)
-	fresh := &value{kind: unstable.Table, start: keys[0].start, key: last.start, header: true}
+	path := join(parent.path, last.name)
+	start := b.doc.lineStart(keys[0].start) // of the bracket: no more than white space stands before it
+	fresh := &value{kind: unstable.Table, start: start, key: last.start, header: true, path: path}
+	if array {
+		fresh.path = path + "[0]"
+	}
 	switch {
 	case v == nil && array:
 		list := &value{kind: unstable.Array, start: last.start, key: last.start, header: true, elems: []*value{fresh}}
@@ -197,13 +208,14 @@ func (b *builder) open(keys []keyPart, array bool) *value {
 		parent.fields = append(parent.fields, field{last.name, fresh})
 		return fresh
 	case array && v.kind == unstable.Array && v.header:
+		fresh.path = fmt.Sprintf("%s[%d]", path, len(v.elems))
 		v.elems = append(v.elems, fresh)
 		return fresh
 	case !array && v.kind == unstable.Table && !v.header && !v.closed:
-		v.header, v.start = true, keys[0].start
+		v.header, v.start = true, start
 		return v
 	}
-	b.duplicate(last, v)
+	b.duplicate(parent, last, v)
 	return fresh // read, but part of nothing
 }
 
@@ -213,23 +225,23 @@ func (b *builder) descend(v *value, keys []keyPart) *value {
 		next := v.field(k.name)
 		switch {
 		case next == nil:
-			next = &value{kind: unstable.Table, start: k.start, key: k.start}
+			next = &value{kind: unstable.Table, start: k.start, key: k.start, path: join(v.path, k.name)}
 			v.fields = append(v.fields, field{k.name, next})
 		case next.kind == unstable.Array && next.header:
 			next = next.elems[len(next.elems)-1] // a header below [[…]] means its last table
 		case next.kind != unstable.Table || next.closed:
-			b.duplicate(k, next)
-			return &value{kind: unstable.Table, start: k.start, key: k.start}
+			b.duplicate(v, k, next)
+			return &value{kind: unstable.Table, start: k.start, key: k.start, path: join(v.path, k.name)}
 		}
 		v = next
 	}
 	return v
 }
 
-// duplicate reports a key that has a value already.
-func (b *builder) duplicate(k keyPart, first *value) {
+// duplicate reports a key of a table that has a value already.
+func (b *builder) duplicate(of *value, k keyPart, first *value) {
 	line, _ := b.doc.position(first.key)
-	b.doc.errorf(k.start, k.name, "keep one of the two", "is set already, on line %d", line)
+	b.doc.errorf(k.start, join(of.path, k.name), "keep one of the two", "is set already, on line %d", line)
 }
 
 // keyValue adds `key = value` to a table and returns its end.
@@ -240,7 +252,7 @@ func (b *builder) keyValue(to *value, n *unstable.Node) (end int) {
 	v.key = last.start
 	to = b.descend(to, keys[:len(keys)-1])
 	if first := to.field(last.name); first != nil {
-		b.duplicate(last, first)
+		b.duplicate(to, last, first)
 		return end
 	}
 	to.fields = append(to.fields, field{last.name, v})
@@ -303,6 +315,17 @@ func (d *document) lineEnd(at int) int {
 	return len(d.data)
 }
 
+// lineStart is the offset of the first character that is no white space in the
+// line of an offset.
+func (d *document) lineStart(at int) int {
+	line, _ := d.position(at)
+	start := d.lines[line-1]
+	for start < at && (d.data[start] == ' ' || d.data[start] == '\t') {
+		start++
+	}
+	return start
+}
+
 // position is the line and column of an offset, both from 1; columns are bytes.
 func (d *document) position(at int) (line, column int) {
 	line = sort.SearchInts(d.lines, at+1)
@@ -319,7 +342,7 @@ func (d *document) excerpt(at int) string {
 	const maxBytes = 120 // a longer line would bury the caret
 	line, column := d.position(at)
 	text := strings.TrimRight(string(d.data[d.lines[line-1]:d.lineEnd(at)]), "\r")
-	if len(text) > maxBytes {
+	if len(text) > maxBytes || strings.TrimSpace(text) == "" {
 		return ""
 	}
 	indent := strings.Map(func(r rune) rune {
@@ -344,6 +367,22 @@ func (d *document) errorf(at int, key, remedy, format string, args ...any) {
 // warnf reports a warning at an offset.
 func (d *document) warnf(at int, key, remedy, format string, args ...any) {
 	d.problems = append(d.problems, d.problem(Warning, at, key, fmt.Sprintf(format, args...), remedy))
+}
+
+// notef reports a note at an offset.
+func (d *document) notef(at int, key, format string, args ...any) {
+	d.problems = append(d.problems, d.problem(Note, at, key, fmt.Sprintf(format, args...), ""))
+}
+
+// faulty reports whether there is an error about a path.
+func (d *document) faulty(path string) bool {
+	return slices.ContainsFunc(d.problems, func(p Problem) bool { return p.Key == path && p.Severity == Error })
+}
+
+// given reports whether the file has a value at a path that could be used.
+func (d *document) given(path string) bool {
+	_, ok := d.where[path]
+	return ok && !d.faulty(path)
 }
 
 // at is the offset of what has been read under a path, or of the nearest table

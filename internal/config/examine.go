@@ -12,14 +12,13 @@ import (
 
 // Examine reads files as `deckle check` does: each may be a deckle.toml, whose
 // sites' template files are read as well, or a template file, told apart by what
-// is in them. It returns what is wrong with all of them, file by file, and the
-// deckle.toml files as far as they could be read.
-func Examine(paths ...string) ([]*Config, Problems) {
+// is in them. It returns what is to be said of all of them, file by file.
+func Examine(paths ...string) Problems {
 	e := examination{seen: map[string]bool{}}
 	for _, path := range paths {
 		e.file(path)
 	}
-	return e.configs, e.problems
+	return e.problems
 }
 
 // standalone are the defaults for a template file of which no deckle.toml is
@@ -29,7 +28,6 @@ var standalone = SiteDefaults{AuctionTimeout: time.Second, AdServer: deckle.GAM}
 // An examination collects what is wrong with some files; each is read once.
 type examination struct {
 	seen     map[string]bool
-	configs  []*Config
 	problems Problems
 }
 
@@ -48,9 +46,12 @@ func (e *examination) file(path string) {
 		return
 	}
 	c, d := parse(path, data)
-	missing := e.missingTemplates(c, d)
+	missing := missingTemplates(c, d)
+	if c.Consent.UnknownPlace == "gdpr" && !c.Consent.PlaceKnown() {
+		d.notef(d.at("consent.unknown_place"), "consent.unknown_place", "no place can be known, so that only readers with a TC string get exchange ads")
+	}
+	d.problems.sort()
 	e.problems = append(e.problems, d.problems...)
-	e.configs = append(e.configs, c)
 	for i := range c.Sites {
 		s := &c.Sites[i]
 		if missing[s.Templates] || !e.first(s.Templates) {
@@ -76,7 +77,7 @@ func (e *examination) first(path string) bool {
 
 // missingTemplates warns of the template files that are not there, which is no
 // error: their sites are served without ads.
-func (e *examination) missingTemplates(c *Config, d *document) map[string]bool {
+func missingTemplates(c *Config, d *document) map[string]bool {
 	missing := map[string]bool{}
 	for i := range c.Sites {
 		file := c.Sites[i].Templates
@@ -87,7 +88,6 @@ func (e *examination) missingTemplates(c *Config, d *document) map[string]bool {
 		path := fmt.Sprintf("site[%d].templates", i)
 		d.warnf(d.at(path), path, "write the file", "%s does not exist: the site would have no ads", file)
 	}
-	d.problems.sort()
 	return missing
 }
 

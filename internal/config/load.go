@@ -4,14 +4,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"math/big"
 	"net"
 	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -214,7 +212,7 @@ func (l loader) auction(t *table) Auction {
 	a := Auction{
 		Enabled:       t.boolean("enabled", true),
 		Timeout:       t.millis("timeout_ms", time.Second, time.Millisecond, maxTimeout),
-		Providers:     t.strs("providers", []string{"prebid"}, isProvider),
+		Providers:     t.strs("providers", []string{"prebid"}, isProvider, once()),
 		Endpoint:      t.boolean("endpoint", false),
 		ClientParams:  t.boolean("client_params", false),
 		ExportFile:    t.str("export_file", "", in(l.folder)),
@@ -415,7 +413,7 @@ func (l loader) cross(c *Config) {
 	}
 	l.crossCurrency(c)
 	l.crossProviders(c)
-	if len(c.Consent.TCFCookies) == 0 {
+	if len(c.Consent.TCFCookies) == 0 && !l.doc.faulty("consent.tcf_cookies[0]") {
 		l.errorAt("consent.tcf_cookies", `usually ["euconsent-v2"]`, "names no cookie: no TC string could ever be read")
 	}
 }
@@ -427,12 +425,12 @@ func (l loader) crossServer(s *Server) {
 	if !isLoopback(s.AdminListen) {
 		l.warnAt("server.admin_listen", `bind it to 127.0.0.1, or see that only you reach it`, "%s can be reached from other machines", s.AdminListen)
 	}
-	if (s.TLSCert == "") != (s.TLSKey == "") {
+	if (s.TLSCert == "") != (s.TLSKey == "") && !l.doc.faulty("server.tls_cert") && !l.doc.faulty("server.tls_key") {
 		l.errorAt("server.tls_cert", "give both or none", "tls_cert and tls_key belong together")
 	}
-	for i, p := range s.TrustedProxies {
+	for _, p := range s.TrustedProxies {
 		if p.Bits() == 0 {
-			l.warnAt(fmt.Sprintf("server.trusted_proxies[%d]", i), "name the proxies' own addresses", "%s believes the X-Forwarded headers of everybody", p)
+			l.warnAt("server.trusted_proxies", "name the proxies' own addresses", "%s believes the X-Forwarded headers of everybody", p)
 		}
 	}
 }
@@ -480,18 +478,10 @@ func (l loader) crossProviders(c *Config) {
 	if !c.Auction.Enabled {
 		return
 	}
-	if len(c.Auction.Providers) == 0 {
+	if len(c.Auction.Providers) == 0 && !l.doc.faulty("auction.providers[0]") {
 		l.errorAt("auction.providers", "name one, or set auction.enabled = false", "is empty: nobody would be asked for bids")
 	}
-	seen := map[string]bool{}
-	for i, p := range c.Auction.Providers {
-		path := fmt.Sprintf("auction.providers[%d]", i)
-		if seen[p] {
-			l.errorAt(path, "name each once", "%q is named twice", p)
-		}
-		seen[p] = true
-	}
-	for _, p := range slices.Sorted(maps.Keys(seen)) {
+	for _, p := range c.Auction.Providers {
 		if _, ok := l.doc.where["integrations."+p]; !ok {
 			l.errorAt("auction.providers", "add the table, or set auction.enabled = false", "%q needs a table [integrations.%s]", p, p)
 		}

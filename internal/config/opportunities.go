@@ -158,10 +158,10 @@ func (o *opportunities) readBuckets(t *table) deckle.PriceBuckets {
 func (o *opportunities) readRange(t *table, lower deckle.CPM) deckle.PriceRange {
 	defer t.close()
 	r := deckle.PriceRange{Max: t.requiredCPM("max"), Increment: t.requiredCPM("increment")}
-	if r.Max <= lower && t.has("max") {
+	if r.Max <= lower && o.doc.given(t.path+".max") {
 		o.doc.errorf(o.doc.at(t.path+".max"), t.path+".max", "ranges ascend", "%s is not above %s", r.Max, lower)
 	}
-	if r.Increment <= 0 && t.has("increment") {
+	if r.Increment <= 0 && o.doc.given(t.path+".increment") {
 		o.doc.errorf(o.doc.at(t.path+".increment"), t.path+".increment", "give a step above 0", "%s is not a step", r.Increment)
 	}
 	return r
@@ -182,21 +182,17 @@ var targetingKeys = []string{
 }
 
 func (o *opportunities) readTargetingKeys(t *table) []string {
-	seen := map[string]bool{}
-	keys := t.strs("targeting_keys", []string{"hb_pb", "hb_bidder", "hb_adid"}, func(s string) (string, *fault) {
+	keys := t.strs("targeting_keys", []string{"hb_pb", "hb_bidder", "hb_adid"}, once(), func(s string) (string, *fault) {
 		switch {
 		case !slices.Contains(targetingKeys, s):
 			return "", faultf("of: "+strings.Join(targetingKeys, " "), "%.80q is not known", s)
-		case seen[s]:
-			return "", faultf("name each once", "%q is named twice", s)
 		case strings.HasPrefix(s, "hb_cache_"):
 			return "", faultf("leave it out", "not built yet: Prebid Server's cache")
 		}
-		seen[s] = true
 		return s, nil
 	})
 	path := join(t.path, "targeting_keys")
-	if t.has("targeting_keys") && !seen["hb_adid"] {
+	if !slices.Contains(keys, "hb_adid") {
 		o.doc.warnf(o.doc.at(path), path, "add hb_adid", "without hb_adid a creative cannot ask for the markup of its bid")
 	}
 	return keys
@@ -345,7 +341,7 @@ func (o *opportunities) readUnitPath(t *table, s *deckle.Slot) string {
 		return "" // the reader plane asks no ad server
 	}
 	if strings.Contains(written, "{network_id}") && o.networkID == "" {
-		if !o.doc.mentions("creative_opportunities.gam_network_id") {
+		if !o.doc.faulty("creative_opportunities.gam_network_id") {
 			o.doc.errorf(o.doc.at(path), path, "set gam_network_id in [creative_opportunities], or write the whole path", "%s needs a network id", written)
 		}
 		return written
@@ -355,12 +351,6 @@ func (o *opportunities) readUnitPath(t *table, s *deckle.Slot) string {
 		o.doc.errorf(o.doc.at(path), path, `like "/21765378893/publisher/atf-sidebar"; it may hold {network_id} {slot_id} {section}`, "%.120q is not an ad unit path", written)
 	}
 	return unit
-}
-
-// mentions reports whether the file has a key, right or wrong.
-func (d *document) mentions(path string) bool {
-	_, ok := d.where[path]
-	return ok
 }
 
 // readTargeting reads what the template sets on a slot.

@@ -15,9 +15,10 @@ type Severity string
 const (
 	Error   Severity = "error"   // the file is not used
 	Warning Severity = "warning" // the file is used, and probably not meant like this
+	Note    Severity = "note"    // nothing is wrong; worth knowing
 )
 
-// A Problem is one thing that is wrong with a file.
+// A Problem is one thing that is to be said of a file.
 type Problem struct {
 	Severity Severity
 	File     string
@@ -48,8 +49,8 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// Problems are everything that is wrong with one or more files, in the order of
-// files and lines.
+// Problems are everything that is to be said of one or more files, in the order
+// of files and lines.
 type Problems []Problem
 
 // Errors are those that keep the file from being used.

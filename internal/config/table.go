@@ -47,10 +47,10 @@ func (t *table) find(key string) *value {
 	if v == nil {
 		return nil
 	}
-	t.doc.where[join(t.path, key)] = v.start
 	if v.kind == unstable.Invalid {
 		return nil
 	}
+	t.doc.where[join(t.path, key)] = v.start
 	return v
 }
 
@@ -269,6 +269,18 @@ func (t *table) strs(key string, def []string, checks ...check) []string {
 	return out
 }
 
+// once is a check that no two strings of a list are equal.
+func once() check {
+	seen := map[string]bool{}
+	return func(s string) (string, *fault) {
+		if seen[s] {
+			return "", faultf("name each once", "%q is named twice", s)
+		}
+		seen[s] = true
+		return s, nil
+	}
+}
+
 // requiredStrs reads a list of at least one string.
 func (t *table) requiredStrs(key, remedy string, checks ...check) []string {
 	if !t.has(key) {
@@ -340,7 +352,7 @@ func (t *table) close() {
 		if near := nearest(f.name, t.known); near != "" {
 			remedy = "did you mean " + near + "?"
 		}
-		t.doc.errorf(f.val.key, join(t.path, f.name), remedy, "is not a key of Deckle's")
+		t.doc.errorf(f.val.key, join(t.path, f.name), remedy, "is not a key here")
 	}
 }
 

@@ -77,7 +77,7 @@ func (e *External) isDefault() bool {
 // again by its default.
 func (l loader) refuseUnbuilt(c *Config) {
 	refuse := func(key, what string) {
-		if _, given := l.doc.where[key]; given {
+		if l.doc.given(key) {
 			l.errorAt(key, "leave it out", "not built yet: %s", what)
 		}
 	}
