@@ -182,7 +182,6 @@ func (s *siteProxy) answer(h http.Header, resp *http.Response, v *visit) {
 	}
 	if s.ServerTiming {
 		h.Add("Server-Timing", serverTiming(v))
-		h.Add("Trailer", "Server-Timing") // what is known at the end: auction, hold, providers
 	}
 }
 

@@ -195,5 +195,5 @@ func (p *page) serverTiming() {
 			line += fmt.Sprintf(", %s;dur=%s;desc=%q", b.Name, millis(b.Elapsed), b.Status)
 		}
 	}
-	p.trailer.Set("Server-Timing", line)
+	p.trailer.Set(http.TrailerPrefix+"Server-Timing", line)
 }

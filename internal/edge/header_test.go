@@ -1,0 +1,349 @@
+package edge_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"testing"
+
+	"deckle/internal/edge"
+)
+
+// answerWith is an origin that answers with this header and body, whatever is
+// asked.
+func answerWith(status int, header map[string]string, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		for k, v := range header {
+			w.Header().Set(k, v)
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+// Answers that nothing may go into pass as they came, with the origin's caching.
+func TestUntouched(t *testing.T) {
+	type header = map[string]string
+	for name, c := range map[string]struct {
+		status int
+		header header
+	}{
+		"404":                   {404, nil},
+		"500":                   {500, nil},
+		"204":                   {204, nil},
+		"301":                   {301, header{"Location": "https://elsewhere.test/"}},
+		"json":                  {200, header{"Content-Type": "application/json"}},
+		"xhtml":                 {200, header{"Content-Type": "application/xhtml+xml"}},
+		"no type that parses":   {200, header{"Content-Type": "text/html; charset"}},
+		"utf-16":                {200, header{"Content-Type": "text/html; charset=UTF-16LE"}},
+		"iso-2022-jp":           {200, header{"Content-Type": "text/html; charset=ISO-2022-JP"}},
+		"no-transform":          {200, header{"Cache-Control": "public, No-Transform"}},
+		"attachment":            {200, header{"Content-Disposition": `Attachment; filename="x.html"`}},
+		"an unknown coding":     {200, header{"Content-Encoding": "br"}},
+		"two codings":           {200, header{"Content-Encoding": "gzip, gzip"}},
+		"policy without inline": {200, header{"Content-Security-Policy": "default-src 'self'"}},
+		"policy with nonce":     {200, header{"Content-Security-Policy": "script-src 'self' 'unsafe-inline' 'nonce-abc'"}},
+		"policy, trusted types": {200, header{"Content-Security-Policy": "require-trusted-types-for 'script'"}},
+		"second policy forbids": {200, header{"Content-Security-Policy": "script-src * 'unsafe-inline', script-src 'none'"}},
+		"policy without self":   {200, header{"Content-Security-Policy": "script-src 'unsafe-inline' https://cdn.test"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				if c.header == nil {
+					c.header = header{}
+				}
+				if c.header["Cache-Control"] == "" {
+					c.header["Cache-Control"] = "public, max-age=60"
+				}
+				c.header["Etag"], c.header["X-Own"] = `"1"`, "kept"
+				body := page
+				if c.status == 204 {
+					body = ""
+				}
+				w := newWorld(t, setup{}, answerWith(c.status, c.header, body), hang)
+				a := w.get(t.Context(), navigation("/x"))
+				if a.status != c.status || a.body() != body || a.ended != 0 {
+					t.Errorf("got %d %q after %v", a.status, a.body(), a.ended)
+				}
+				for k, v := range c.header {
+					if got := a.header.Get(k); got != v {
+						t.Errorf("%s = %q, want %q", k, got, v)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestPoliciesThatLetUsIn(t *testing.T) {
+	for _, policy := range []string{
+		"script-src 'self' 'unsafe-inline'",
+		"default-src 'none'; script-src * 'unsafe-inline'",
+		"img-src 'self'; frame-src 'none'",
+		"default-src 'none'; script-src 'none'; script-src-elem 'unsafe-inline' 'self'",
+	} {
+		bubble(t, func(t *testing.T) {
+			w := newWorld(t, setup{}, answerWith(200, map[string]string{"Content-Security-Policy": policy}, page), bids(0, "1"))
+			if a := w.get(t.Context(), navigation("/x")); !strings.Contains(a.body(), "data-deckle") {
+				t.Errorf("%s: nothing injected", policy)
+			}
+		})
+	}
+}
+
+// After its body has changed, a page's header is true of what is written.
+func TestHeaderTruth(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		gone := map[string]string{
+			"Etag": `"1"`, "Last-Modified": "Mon, 30 Nov 2026 10:00:00 GMT", "Expires": "Mon, 30 Nov 2026 11:00:00 GMT", "Age": "5",
+			"Surrogate-Control": "max-age=60", "Surrogate-Key": "a b", "CDN-Cache-Control": "max-age=60",
+			"Cloudflare-CDN-Cache-Control": "max-age=60", "Akamai-Surrogate-Control": "max-age=9",
+			"Content-Length": "", "Accept-Ranges": "bytes", "Content-MD5": "x", "Digest": "x", "Repr-Digest": "x", "Content-Digest": "x",
+			"Alt-Svc": `h3=":443"`, "Keep-Alive": "timeout=5", "Cache-Control": "public, max-age=60", "X-Hop": "1", "Connection": "X-Hop",
+		}
+		sent := map[string]string{"Vary": "Accept-Language", "X-Own": "kept", "Set-Cookie": "a=b; Domain=.origin.test; Path=/"}
+		for k, v := range gone {
+			sent[k] = v
+		}
+		sent["Content-Length"] = strconv.Itoa(len(page))
+		w := newWorld(t, setup{site: func(s *edge.Site) { s.Preconnect = []string{"https://ads.test"}; s.ServerTiming = true }},
+			answerWith(200, sent, page), bids(0, "1"))
+		a := w.get(t.Context(), navigation("/x"))
+		for k := range gone {
+			if got := a.header.Get(k); got != "" && k != "Cache-Control" {
+				t.Errorf("%s = %q survived", k, got)
+			}
+		}
+		for k, want := range map[string]string{
+			"Cache-Control": "private, no-store", "Vary": "Accept-Language", "X-Own": "kept",
+			"Content-Type": "text/html; charset=utf-8", "Set-Cookie": "a=b; Domain=www.test; Path=/",
+		} {
+			if got := a.header.Get(k); got != want {
+				t.Errorf("%s = %q, want %q", k, got, want)
+			}
+		}
+		if got, want := strings.Join(a.header["Link"], ", "), "<https://gpt.test>; rel=preconnect, <https://ads.test>; rel=preconnect"; got != want {
+			t.Errorf("Link = %q, want %q", got, want)
+		}
+		timing := a.header.Get("Server-Timing") + ", " + a.header.Get(http.TrailerPrefix+"Server-Timing")
+		for _, part := range []string{`deckle;desc="run"`, "match;dur=", "origin;dur=", "hold;dur=", "auction;dur=", `prebid;dur=`} {
+			if !strings.Contains(timing, part) {
+				t.Errorf("Server-Timing %q lacks %s", timing, part)
+			}
+		}
+	})
+}
+
+// What is asked of the origin can only be answered with the whole page, in a
+// coding that we read; and the origin learns who asked from those we trust.
+func TestOriginRequest(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var got *http.Request
+		origin := func(w http.ResponseWriter, r *http.Request) { got = r; html(page)(w, r) }
+		trust := setup{config: func(c *edge.Config) { c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")} }}
+		w := newWorld(t, trust, origin, bids(0, "1"))
+		r := navigation("/a//b/%2e%2e/c%2Fd;x?q=1&&r=%zz")
+		for k, v := range map[string]string{
+			"If-None-Match": `"1"`, "If-Modified-Since": "x", "Range": "bytes=0-1", "If-Range": "x",
+			"Accept-Encoding": "zstd, br;q=0.9, GZIP;q=0.5, *;q=0", "Cookie": "a=b", "X-Forwarded-For": "203.0.113.9, 192.0.2.200",
+			"X-Forwarded-Proto": "https", "X-Forwarded-Host": "www.test", "Forwarded": "for=evil", "Connection": "X-Hop", "X-Hop": "1",
+		} {
+			r.Header.Set(k, v)
+		}
+		r.Host = "internal.lb"
+		a := w.get(t.Context(), r)
+		if a.status != 200 || got == nil {
+			t.Fatalf("status %d", a.status)
+		}
+		if want := "/a//b/%2e%2e/c%2Fd;x?q=1&&r=%zz"; got.RequestURI != want {
+			t.Errorf("request line %q, want %q", got.RequestURI, want)
+		}
+		for k, want := range map[string]string{
+			"If-None-Match": "", "If-Modified-Since": "", "Range": "", "If-Range": "", "X-Hop": "", "Forwarded": "",
+			"Accept-Encoding": "gzip", "Cookie": "a=b", "X-Forwarded-For": "203.0.113.9, 192.0.2.200, 192.0.2.7",
+			"X-Forwarded-Proto": "https", "X-Forwarded-Host": "www.test",
+		} {
+			if v := got.Header.Get(k); v != want {
+				t.Errorf("%s = %q, want %q", k, v, want)
+			}
+		}
+		if got.Host != "www.test" {
+			t.Errorf("Host = %q", got.Host)
+		}
+	})
+}
+
+func TestForwardedFromStrangersIsNotBelieved(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var got *http.Request
+		w := newWorld(t, setup{}, func(w http.ResponseWriter, r *http.Request) { got = r; html(page)(w, r) }, bids(0, "1"))
+		for _, path := range []string{"/x", "/plain"} { // both ways to the origin
+			r := navigation(path)
+			r.Header.Set("X-Forwarded-For", "1.2.3.4")
+			r.Header.Set("X-Forwarded-Host", "evil.test")
+			r.Header.Set("X-Forwarded-Proto", "https")
+			w.get(t.Context(), r)
+			if got.Header.Get("X-Forwarded-For") != "192.0.2.7" || got.Header.Get("X-Forwarded-Proto") != "http" || got.Header.Get("X-Forwarded-Host") != "www.test" {
+				t.Errorf("%s: forwarded %v", path, got.Header)
+			}
+		}
+	})
+}
+
+// An origin that answers 304 or 206 though nothing of that kind was asked is
+// asked once more.
+func TestUnaskedPartialAnswersAreFetchedAgain(t *testing.T) {
+	for _, status := range []int{304, 206} {
+		bubble(t, func(t *testing.T) {
+			asked := 0
+			origin := func(w http.ResponseWriter, r *http.Request) {
+				if asked++; asked == 1 {
+					w.WriteHeader(status)
+					return
+				}
+				html(page)(w, r)
+			}
+			w := newWorld(t, setup{}, origin, bids(0, "1"))
+			a := w.get(t.Context(), navigation("/x"))
+			if asked != 2 || a.status != 200 || withoutOurs(a.body()) != page {
+				t.Errorf("asked %d times, got %d %q", asked, a.status, a.body())
+			}
+		})
+	}
+}
+
+func TestRedirectsToTheOriginHostBecomePublic(t *testing.T) {
+	for location, want := range map[string]string{
+		"http://origin.test/x?y":     "http://www.test/x?y",
+		"http://origin.test.evil/x":  "http://origin.test.evil/x",
+		"https://xorigin.test/x":     "https://xorigin.test/x",
+		"/relative":                  "/relative",
+		"http://www.test/other-port": "http://www.test/other-port",
+	} {
+		for _, path := range []string{"/x", "/plain"} {
+			bubble(t, func(t *testing.T) {
+				w := newWorld(t, setup{}, answerWith(302, map[string]string{"Location": location}, ""), hang)
+				if got := w.get(t.Context(), navigation(path)).header.Get("Location"); got != want {
+					t.Errorf("%s: %s became %s, want %s", path, location, got, want)
+				}
+			})
+		}
+	}
+}
+
+func zipped(s string) string {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, _ = io.WriteString(z, s)
+	_ = z.Close()
+	return b.String()
+}
+
+func unzipped(t *testing.T, s string) (string, error) {
+	t.Helper()
+	z, err := gzip.NewReader(strings.NewReader(s))
+	if err != nil {
+		return "", err
+	}
+	b, err := io.ReadAll(z)
+	return string(b), err
+}
+
+func TestGzip(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		// two members, as RFC 1952 allows
+		origin := answerWith(200, map[string]string{"Content-Encoding": "gzip"}, zipped(headPart)+zipped(bodyPart+lastPart))
+		w := newWorld(t, setup{}, origin, bids(0, "1"))
+		r := navigation("/x")
+		r.Header.Set("Accept-Encoding", "gzip, br")
+		a := w.get(t.Context(), r)
+		text, err := unzipped(t, a.body())
+		if err != nil || a.header.Get("Content-Encoding") != "gzip" || withoutOurs(text) != page {
+			t.Errorf("got %q, %v, header %v", text, err, a.header)
+		}
+		if !strings.Contains(text, `data-deckle="bids"`) {
+			t.Errorf("no bids in %q", text)
+		}
+	})
+}
+
+// A page that ends too early, or grows out of all proportion, does not look whole
+// to its reader.
+func TestBrokenBodiesAreCutOffVisibly(t *testing.T) {
+	whole := zipped(page)
+	for name, c := range map[string]struct{ coding, body, length string }{
+		"gzip cut off":         {"gzip", whole[:len(whole)-12], ""},
+		"gzip corrupt":         {"gzip", whole[:len(whole)-8] + "00000000", ""},
+		"not gzip at all":      {"gzip", page, ""},
+		"a bomb":               {"gzip", zipped("<!doctype html><body>" + strings.Repeat(" ", 40<<20)), ""},
+		"shorter than it says": {"", page, "5000"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				header := map[string]string{"Content-Encoding": c.coding, "Content-Length": c.length}
+				for k, v := range header {
+					if v == "" {
+						delete(header, k)
+					}
+				}
+				w := newWorld(t, setup{}, answerWith(200, header, c.body), bids(0, "1"))
+				r := navigation("/x")
+				r.Header.Set("Accept-Encoding", "gzip")
+				a := w.get(t.Context(), r)
+				if !a.aborted {
+					t.Errorf("looks whole: %d bytes", len(a.body()))
+				}
+				if _, err := unzipped(t, a.body()); c.coding != "" && err == nil {
+					t.Error("is whole gzip")
+				}
+				if len(a.body()) > 1<<20 {
+					t.Errorf("%d bytes of a bomb passed on", len(a.body()))
+				}
+			})
+		})
+	}
+}
+
+func TestOriginDown(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, setup{site: func(s *edge.Site) { s.Origin.Host = "down.test" }}, html(page), hang)
+		for _, path := range []string{"/x", "/plain"} {
+			a := w.get(t.Context(), navigation(path))
+			if a.status != 502 || a.header.Get("Cache-Control") != "no-store" || !strings.Contains(a.body(), "did not answer") || a.ended != 0 {
+				t.Errorf("%s: got %d %v %q after %v", path, a.status, a.header, a.body(), a.ended)
+			}
+		}
+	})
+}
+
+func TestHostsAndOwnPaths(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		asked := ""
+		w := newWorld(t, setup{}, func(w http.ResponseWriter, r *http.Request) { asked = r.RequestURI; html(page)(w, r) }, bids(0, "1"))
+		for path, own := range map[string]bool{
+			"/_deckle/x": true, "/_deckle/../x": true, "/exact": true, "/exact?q": true,
+			"/exact/": false, "//exact": false, "/%65xact": false, "/x/../exact": false, "/_deckl%65/x": false, "/Exact": false,
+		} {
+			asked = ""
+			a := w.get(t.Context(), navigation(path))
+			if got := a.status == 404 && asked == ""; got != own {
+				t.Errorf("%s is ours: %v, want %v", path, got, own)
+			}
+			if !own && asked != path {
+				t.Errorf("%s reached the origin as %s", path, asked)
+			}
+		}
+		for host, known := range map[string]bool{"www.test": true, "WWW.test:8080": true, "www.test.": true, "other.test": false, "": false} {
+			r := navigation("/x")
+			r.Host = host
+			if a := w.get(t.Context(), r); (a.status == 200) != known || !known && a.status != 421 {
+				t.Errorf("host %q: %d", host, a.status)
+			}
+		}
+	})
+}
