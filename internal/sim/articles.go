@@ -154,5 +154,16 @@ func articles() []article {
 				"In the evening you knock two pins into the bank with a hammer and are, legally, at home. The kettle takes the time that kettles take. You have come nineteen kilometres since breakfast, and could draw every one of them.",
 			},
 		},
+		{
+			Slug: "the-station-buffet", Section: "town", Day: 2, Minutes: 4,
+			Title: "The station buffet at half past ten",
+			Stand: "Between two trains there is a third place, with marble and a clock.",
+			Text: []string{
+				"There are still some. You know one by the door: too tall, brass where hands go, and it swings both ways because half the people who use it are carrying something. Inside are a counter, eleven tables, a mirror the length of the wall and a clock that is right, since here it has to be.",
+				"Half past ten is the hour. The commuters have gone and left their newspapers. The express is not until ten past eleven. Who is here now is here on purpose: two women with one suitcase, a man in working clothes eating soup, a boy with a cello that has its own chair.",
+				"Order what the kitchen cannot be asked to hurry. The waiter looks at the clock, not at you, and says yes or no; he has been making this calculation since before you could tell the time, and he has never once been wrong by more than a minute. The coffee comes with the bill already under it.",
+				"Nobody stays. It is what makes it restful. A café wants you to be someone; a buffet knows that you are on your way, and lets you sit for forty minutes under a painted ceiling, in the company of others who have also not arrived.",
+			},
+		},
 	}
 }

@@ -39,3 +39,7 @@ func (w *World) Config(o ConfigOptions) string {
 	}
 	return b.String()
 }
+
+// SampleArticle is the path of an article with every kind of slot: one that goes to
+// the house, since its only bid is low, and others that go to the exchange.
+const SampleArticle = "/2026/11/night-ferry/"

@@ -137,7 +137,9 @@ func TestFormatsSuitTheDevice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var v struct{ SeatBid []struct{ Bid []struct{ W, H int } } }
+		var v struct {
+			SeatBid []struct{ Bid []struct{ W, H int } }
+		}
 		if err := json.Unmarshal([]byte(answer), &v); err != nil {
 			t.Fatal(err)
 		}

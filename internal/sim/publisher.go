@@ -198,7 +198,7 @@ func (p *Publisher) picture(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "image/svg+xml")
 	w.Header().Set("Cache-Control", "public, max-age=3600")
-	_, _ = io.WriteString(w, landscape(slug, articles()[i].Section))
+	_, _ = io.WriteString(w, landscape(i, slug, articles()[i].Section))
 }
 
 // preferences writes or deletes the TC string, as a consent dialog does, and goes

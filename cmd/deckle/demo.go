@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"syscall"
+	"text/template"
+
+	"deckle/internal/config"
+	"deckle/internal/sim"
+)
+
+type demoCmd struct {
+	Listen  string      `help:"Address of the magazine, with Deckle in front." default:"127.0.0.1:8080"`
+	Admin   string      `help:"Address of metrics and health." default:"127.0.0.1:8081"`
+	Latency sim.Latency `help:"How long the parts of the world take." default:"prebid=80ms,origin=40ms,gpt=30ms"`
+}
+
+// Run starts the world outside and stands in front of it, as serve does, until the
+// process is told to end. Nothing of it remains.
+func (c *demoCmd) Run(ctx context.Context, out io.Writer) (err error) {
+	listen, errListen := free(ctx, "listen", c.Listen)
+	admin, errAdmin := free(ctx, "admin", c.Admin)
+	if err := errors.Join(errListen, errAdmin); err != nil {
+		return err
+	}
+	world, err := sim.Start(ctx, sim.Options{Latency: c.Latency})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, world.Close()) }()
+	dir, err := os.MkdirTemp("", "deckle-demo-")
+	if err != nil {
+		return fmt.Errorf("make the demo's folder: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+
+	cfg, err := demoConfig(world, dir, listen, admin)
+	if err != nil {
+		return err
+	}
+	if err := c.guide(out, world, cfg); err != nil {
+		return err
+	}
+	loopback := netip.PrefixFrom(netip.AddrFrom4([4]byte{127}), 8)
+	return run(ctx, cfg, options{noticesTo: []netip.Prefix{loopback}})
+}
+
+// free says which address listening on addr gets, or that it cannot be had; flag
+// is what chooses another.
+func free(ctx context.Context, flag, addr string) (string, error) {
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return "", fmt.Errorf("%s is in use: choose another address with -%s", addr, flag)
+	}
+	if err != nil {
+		return "", fmt.Errorf("-%s: %w", flag, err)
+	}
+	defer ln.Close()
+	return ln.Addr().String(), nil
+}
+
+// demoConfig writes the demo's two files into dir and loads them as serve would.
+func demoConfig(world *sim.World, dir, listen, admin string) (*config.Config, error) {
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return nil, fmt.Errorf("address %s: %w", listen, err)
+	}
+	hosts := []string{"127.0.0.1", "localhost"}
+	if ip, err := netip.ParseAddr(host); err == nil && ip.Is4() && !ip.IsUnspecified() && host != hosts[0] {
+		hosts = append(hosts, host)
+	}
+	file := filepath.Join(dir, "deckle.toml")
+	text := world.Config(sim.ConfigOptions{
+		Listen: listen, AdminListen: admin, Hosts: hosts,
+		TemplateFile: "creative-opportunities.toml", DataDir: filepath.Join(dir, "data"),
+	})
+	err = errors.Join(
+		os.WriteFile(file, []byte(text), 0o600),
+		os.WriteFile(filepath.Join(dir, "creative-opportunities.toml"), []byte(sim.Template()), 0o600),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("write the demo's files: %w", err)
+	}
+	cfg, problems := config.Load(file)
+	if errs := problems.Errors(); len(errs) > 0 {
+		return nil, fmt.Errorf("load the demo's deckle.toml: %s", errs[0])
+	}
+	return cfg, nil
+}
+
+// demoGuide says what there is to look at.
+var demoGuide = template.Must(template.New("guide").Parse(`
+Slow Lines, a sample travel magazine, with Deckle in front of it.
+
+  Front page        {{.Site}}/
+  An article        {{.Site}}{{.Article}}
+                    its last ad is a house ad: the only bid for that slot was too low
+  The same, refused {{.Site}}/preferences/refuse?from={{.Article}}
+                    no bidder is asked; the footer takes you back
+  Without Deckle    {{.Origin}}{{.Article}}
+  What went in      curl -s -H 'Accept: text/html' -A Mozilla/5.0 {{.Site}}{{.Article}} | grep data-deckle
+  What a bot gets   curl -s -H 'Accept: text/html' -A Googlebot {{.Site}}{{.Article}} | grep data-deckle
+  Metrics           http://{{.Admin}}/metrics   and /readyz
+  The slots         {{.Template}}
+                    change a floor or a pattern and save: the next page has it
+
+Bidders answer after {{.Latency.Prebid}}, pages take {{.Latency.Origin}}, the ad server {{.Latency.GPT}}: see -latency. Ctrl-C ends.
+
+`))
+
+// guide writes demoGuide.
+func (c *demoCmd) guide(out io.Writer, world *sim.World, cfg *config.Config) error {
+	host, port, err := net.SplitHostPort(cfg.Server.Listen)
+	if err != nil {
+		return fmt.Errorf("address %s: %w", cfg.Server.Listen, err)
+	}
+	if ip, err := netip.ParseAddr(host); err != nil || ip.IsUnspecified() || ip.Is6() {
+		host = "127.0.0.1"
+	}
+	return demoGuide.Execute(out, map[string]any{
+		"Site": "http://" + net.JoinHostPort(host, port), "Article": sim.SampleArticle,
+		"Origin": world.PublisherURL, "Admin": cfg.Server.AdminListen,
+		"Template": cfg.Sites[0].Templates, "Latency": c.Latency,
+	})
+}
