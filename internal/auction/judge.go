@@ -188,8 +188,7 @@ func unique(cs []candidate, preferDeals bool, nonBids map[NonBidReason]int) []ca
 }
 
 // compare orders candidates from the best to the worst: deals first where they
-// are preferred, then the price; ties by provider, seat and bid id. What is left
-// separates bids with the same id, so that the order of arrival never decides.
+// are preferred, then the price; ties by provider, seat and bid id.
 func compare(a, b candidate, preferDeals bool) int {
 	if preferDeals && (a.offer.DealID == "") != (b.offer.DealID == "") {
 		if a.offer.DealID != "" {
@@ -197,18 +196,32 @@ func compare(a, b candidate, preferDeals bool) int {
 		}
 		return 1
 	}
-	return cmp.Or(
+	if c := cmp.Or(
 		cmp.Compare(b.price, a.price),
 		cmp.Compare(a.rank, b.rank),
 		cmp.Compare(a.offer.Seat, b.offer.Seat),
 		cmp.Compare(a.offer.ID, b.offer.ID),
-		cmp.Compare(a.slot, b.slot),
-		cmp.Compare(a.offer.DealID, b.offer.DealID),
-		cmp.Compare(a.offer.W, b.offer.W),
-		cmp.Compare(a.offer.H, b.offer.H),
-		cmp.Compare(a.offer.CrID, b.offer.CrID),
-		cmp.Compare(a.offer.AdM, b.offer.AdM),
-		cmp.Compare(a.offer.NURL, b.offer.NURL),
-		cmp.Compare(a.offer.BURL, b.offer.BURL),
+	); c != 0 {
+		return c
+	}
+	return compareContent(a.offer, b.offer)
+}
+
+// compareContent separates offers of one seat with the same id, so that not even
+// among those the order of arrival decides. Offers that it calls equal are equal.
+func compareContent(a, b *Offer) int {
+	return cmp.Or(
+		cmp.Compare(a.ImpID, b.ImpID),
+		cmp.Compare(a.Price, b.Price), // two texts may be one price
+		cmp.Compare(a.DealID, b.DealID),
+		cmp.Compare(a.W, b.W),
+		cmp.Compare(a.H, b.H),
+		cmp.Compare(a.Exp, b.Exp),
+		cmp.Compare(a.CrID, b.CrID),
+		cmp.Compare(a.AdID, b.AdID),
+		cmp.Compare(a.AdM, b.AdM),
+		cmp.Compare(a.NURL, b.NURL),
+		cmp.Compare(a.BURL, b.BURL),
+		slices.Compare(a.ADomain, b.ADomain),
 	)
 }
