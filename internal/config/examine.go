@@ -48,7 +48,7 @@ func (e *examination) file(path string) {
 	c, d := parse(path, data)
 	missing := missingTemplates(c, d)
 	if c.Consent.UnknownPlace == "gdpr" && !c.Consent.PlaceKnown() {
-		d.notef(d.at("consent.unknown_place"), "consent.unknown_place", "no place can be known, so that only readers with a TC string get exchange ads")
+		d.problems = append(d.problems, Problem{Severity: Note, File: path, Key: "consent.unknown_place", Msg: "is gdpr and no place can be known: only readers with a TC string get exchange ads"})
 	}
 	d.problems.sort()
 	e.problems = append(e.problems, d.problems...)

@@ -76,8 +76,8 @@ func parse(path string, data []byte) (*Config, *document) {
 	if complete {
 		l := loader{doc: d, folder: filepath.Dir(path), claimed: map[string]bool{}}
 		l.read(c)
-		l.cross(c)
 		l.refuseUnbuilt(c)
+		l.cross(c)
 	}
 	d.problems.sort()
 	return c, d

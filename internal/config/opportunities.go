@@ -473,7 +473,41 @@ func (o *opportunities) compile() *template.Template {
 		o.compileErrors(err)
 		return nil
 	}
+	for _, c := range t.Conflicts() {
+		o.conflict(c)
+	}
+	for _, w := range t.Warnings() {
+		path := o.place(w.Place)
+		if w.Pattern == "" {
+			o.doc.warnf(o.doc.at(path), path, w.Remedy, "%s", w.Msg)
+			continue
+		}
+		o.doc.warnf(o.doc.at(path), path, w.Remedy, "%q %s", w.Pattern, w.Msg)
+	}
+	if cost := t.Cost(); cost.WildcardNodes > cheapNodes {
+		o.doc.notef(o.doc.at("slot[0]"), "slot", "patterns that begin with a wildcard (%d) are read along with every path, as one automaton of %d nodes; a literal first segment would cost nothing on other paths", cost.WildcardFirst, cost.WildcardNodes)
+	}
+	if len(o.doc.problems.Errors()) > 0 {
+		return nil
+	}
 	return t
+}
+
+// cheapNodes is how large the automaton of the patterns that begin with a
+// wildcard may be before anybody has to know of it: a handful of patterns.
+const cheapNodes = 64
+
+// conflict reports two slots that name one element of one page. Where that could
+// not be decided it is a warning: the file may well be right.
+func (o *opportunities) conflict(c template.Conflict) {
+	path := o.paths[c.B] + ".div_id"
+	if c.Undecided {
+		o.doc.warnf(o.doc.at(path), path, "give one another div_id, or write simpler patterns",
+			"%q is also the div_id of %s, and the patterns are too entangled to prove that the two never meet", c.DivID, o.paths[c.A])
+		return
+	}
+	o.doc.errorf(o.doc.at(path), path, "give one another div_id, or exclude from one what the other includes",
+		"%q is also the div_id of %s, and both are on %q", c.DivID, o.paths[c.A], c.Path)
 }
 
 // compileErrors reports what the compiled set refuses beyond single patterns.
