@@ -61,7 +61,7 @@ const (
 	noticeBlocked    noticeOutcome = "blocked"     // not a public address
 	noticeTransport  noticeOutcome = "transport"   // no connection, reset, TLS
 	noticeTimeout    noticeOutcome = "timeout"
-	noticeDropped    noticeOutcome = "dropped" // the queue was full or closed
+	noticeDropped    noticeOutcome = "dropped" // the queue was full, or the process ended
 	noticeBadURL     noticeOutcome = "bad_url" // not http(s), credentials, too many redirects
 )
 
@@ -222,6 +222,8 @@ func failedNotice(err error) noticeOutcome {
 		return noticeBlocked
 	case errors.Is(err, errBadURL):
 		return noticeBadURL
+	case errors.Is(err, context.Canceled): // the process is ending
+		return noticeDropped
 	case ok && timeout.Timeout():
 		return noticeTimeout
 	}

@@ -1,0 +1,14 @@
+package auction
+
+import (
+	"net/netip"
+)
+
+// FillMacros fills the macros of s for a bid of answer bidID in an auction of
+// request, within limit bytes.
+func FillMacros(s, request, bidID, currency string, o Offer, limit int) (string, bool) {
+	m := macros{request: request, bidID: bidID, currency: currency, offer: &o}
+	return m.fill(s, limit)
+}
+
+func IsPublic(ip netip.Addr) bool { return isPublic(ip) }
