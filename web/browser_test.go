@@ -109,9 +109,11 @@ func (p hostilePage) html(origin string) string {
 // TestHostilePages opens pages that get in our way, in a real browser. Whatever
 // they do, our elements are gone afterwards and the page has seen no error of ours.
 func TestHostilePages(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	for _, p := range hostilePages {
 		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
 			mux := http.NewServeMux()
 			mux.Handle(web.Prefix, web.Client())
 			mux.HandleFunc("/gpt.js", func(w http.ResponseWriter, _ *http.Request) {
