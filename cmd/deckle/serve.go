@@ -61,10 +61,7 @@ func run(ctx context.Context, cfg *config.Config, o options) (err error) {
 	defer private.Close()
 
 	// What we have been told: which slots a URL has.
-	templates, err := config.Watch(cfg, log)
-	if err != nil {
-		return fmt.Errorf("watch templates: %w", err)
-	}
+	templates := config.Watch(cfg, log)
 
 	// Decisions: who wins which slot, and who is told.
 	figures := auction.NewMetrics()
@@ -79,6 +76,7 @@ func run(ctx context.Context, cfg *config.Config, o options) (err error) {
 		"/_deckle/": web.Client(),
 		"/__ts/":    web.Client(), // reserved, and nothing there yet
 	}, house, notices, log)
+	defer pages.Close()
 	registry := obs.Registry()
 	if err := errors.Join(figures.Register(registry), templates.Metrics().Register(registry), pages.Metrics().Register(registry)); err != nil {
 		return fmt.Errorf("register metrics: %w", err)

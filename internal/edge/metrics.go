@@ -32,7 +32,7 @@ func newMetrics() *Metrics {
 	}
 	return &Metrics{
 		pages:        counter("requests_total", "Requests to a site, by what the gate decided.", "site", "outcome"),
-		untouched:    counter("untouched_total", "Pages with slots that nothing could go into, by reason.", "site", "reason"),
+		untouched:    counter("pages_untouched_total", "Pages with slots that nothing could go into, by reason.", "site", "reason"),
 		bids:         counter("pages_with_bids_total", "Pages with an auction, by where the bids went in.", "site", "where"),
 		hold:         seconds("hold_seconds", "How long bytes of a page waited for bids.", "site"),
 		origin:       seconds("origin_seconds", "From a page's request to the header of its origin's answer.", "site"),
