@@ -64,17 +64,28 @@ func explain(slot int, p slotPatterns, path string, near *nearMisses) Explanatio
 
 // Match reports whether p matches a path that [Normalize] has returned. It
 // builds an automaton each time; [Template.Match] is the fast way.
-func (p *Pattern) Match(path string) bool {
+func (p *Pattern) Match(path string) bool { return newMatcher(p).match(path) }
+
+// A matcher tries one pattern on many paths, for one goroutine.
+type matcher struct {
+	work *stepper
+	set  []uint32
+}
+
+func newMatcher(p *Pattern) *matcher {
 	b := newBuilder()
 	b.accept(b.add(p), 0)
-	work := newStepper(b.graph())
-	set := work.from(0)
-	for path != "" && len(set) > 0 {
+	return &matcher{work: newStepper(b.graph())}
+}
+
+func (m *matcher) match(path string) bool {
+	m.set = append(m.set[:0], m.work.from(0)...)
+	for path != "" && len(m.set) > 0 {
 		r, size := decodeChar(path)
-		set = work.step(slices.Clone(set), r)
+		m.set = append(m.set[:0], m.work.step(m.set, r)...)
 		path = path[size:]
 	}
-	return slices.ContainsFunc(set, func(n uint32) bool { return len(work.g.refsOf(n)) > 0 })
+	return slices.ContainsFunc(m.set, func(n uint32) bool { return len(m.work.g.refsOf(n)) > 0 })
 }
 
 // nearMisses tries a path that a pattern does not match in other ways.

@@ -64,12 +64,13 @@ func decodeChar(s string) (r rune, size int) {
 // child follows the literal edge of node n that reads r; 0 = there is none.
 func (g *graph) child(n uint32, r rune) uint32 {
 	edges := g.edges[g.nodes[n].edges:g.nodes[n+1].edges]
-	if len(edges) > 8 {
-		i, ok := slices.BinarySearchFunc(edges, r, func(e edge, r rune) int { return cmp.Compare(e.char, r) })
-		if ok {
-			return edges[i].to
+	for len(edges) > 8 {
+		half := len(edges) / 2
+		if edges[half].char <= r {
+			edges = edges[half:]
+		} else {
+			edges = edges[:half]
 		}
-		return 0
 	}
 	for _, e := range edges {
 		if e.char == r {
@@ -209,6 +210,7 @@ func newBuilder() *builder {
 // add adds a pattern and gives its last node, for [builder.accept].
 func (b *builder) add(p *Pattern) uint32 {
 	b.tail = false
+	b.touch(0)
 	return b.sequence(0, p.elems)
 }
 

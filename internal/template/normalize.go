@@ -76,10 +76,8 @@ func isDots(path string) bool {
 func decode(b []byte, s string) []byte {
 	for i := 0; i < len(s); i++ {
 		c := s[i]
-		if c == '%' {
-			if v, ok := escape(s[i:]); ok {
-				c, i = v, i+2
-			}
+		if v, ok := escape(s[i:]); ok {
+			c, i = v, i+2
 		}
 		b = append(b, c)
 	}
@@ -88,7 +86,7 @@ func decode(b []byte, s string) []byte {
 
 // escape reads the percent escape that s begins with.
 func escape(s string) (c byte, ok bool) {
-	if len(s) < 3 {
+	if len(s) < 3 || s[0] != '%' {
 		return 0, false
 	}
 	hi, ok1 := unhex(s[1])

@@ -18,13 +18,13 @@ const maxNesting = 2
 
 // A Pattern is one parsed URL pattern. It is immutable.
 //
-//	*             any run of characters within one segment, also none
-//	**            any run of characters, "/" included, also none
-//	?             one character other than "/"
-//	[abc] [a-z]   one character of the set, never "/"
-//	[!x]          one character not of the set, never "/"
-//	{a,b}         one of the alternatives; may be empty, may nest once
-//	\             the next character as it is, in a set too
+//	"*"             any run of characters within one segment, also none
+//	"**"            any run of characters, "/" included, also none
+//	"?"             one character other than "/"
+//	"[abc]" "[a-z]" one character of the set, never "/"
+//	"[!x]"          one character not of the set, never "/"
+//	"{a,b}"         one of the alternatives; may be empty, may nest once
+//	"\"             the next character as it is, in a set too
 //
 // A character is a code point. A byte that is not part of valid UTF-8 is a
 // character of its own that only *, ** and ? match.
@@ -36,6 +36,8 @@ const maxNesting = 2
 type Pattern struct {
 	text  string
 	elems []elem
+	start string // the literal text before the first wildcard, set or brace
+	rest  []elem // what follows
 }
 
 // A PatternError says what is wrong with a pattern, and where.
@@ -86,29 +88,62 @@ func ParsePattern(s string) (*Pattern, error) {
 	if _, err := p.checkStars(elems, false); err != nil {
 		return nil, err
 	}
-	return &Pattern{text: s, elems: elems}, nil
+	start, rest := splitLiteral(elems)
+	return &Pattern{text: s, elems: elems, start: start, rest: rest}, nil
 }
 
 // String is the pattern as it was written.
 func (p *Pattern) String() string { return p.text }
 
-// prefix is the literal text before the first wildcard, set or brace; rest is
-// what follows.
-func (p *Pattern) prefix() (text string, rest []elem) {
-	n := slices.IndexFunc(p.elems, func(e elem) bool { return e.op != opChar })
-	if n < 0 {
-		n = len(p.elems)
-	}
-	return literal(p.elems[:n]), p.elems[n:]
-}
-
-// literal is the text of a sequence of opChar.
-func literal(elems []elem) string {
+// splitLiteral cuts the characters off that elems begin with.
+func splitLiteral(elems []elem) (text string, rest []elem) {
 	var b strings.Builder
-	for _, e := range elems {
+	for i, e := range elems {
+		if e.op != opChar {
+			return b.String(), elems[i:]
+		}
 		b.WriteRune(e.char)
 	}
-	return b.String()
+	return b.String(), nil
+}
+
+// sample is some normalized path that p matches, with no wildcard empty; false:
+// none was found, which does not mean that there is none.
+func (p *Pattern) sample() (path string, ok bool) {
+	var b strings.Builder
+	if !writeSample(&b, p.elems) {
+		return "", false
+	}
+	path = b.String()
+	for i := range len(path) {
+		if path[i] == '/' && isDots(path[i+1:]) {
+			return "", false
+		}
+	}
+	return path, true
+}
+
+func writeSample(b *strings.Builder, elems []elem) (ok bool) {
+	for _, e := range elems {
+		switch e.op {
+		case opChar:
+			b.WriteRune(e.char)
+		case opSet:
+			if len(e.set) == 0 || e.set[0].lo >= 0xD800 && e.set[0].lo < 0xE000 {
+				return false // no character of a path
+			}
+			b.WriteRune(e.set[0].lo)
+		case opOne, opStar:
+			b.WriteByte('x')
+		case opDeep:
+			b.WriteString("x/x")
+		case opBrace:
+			if !writeSample(b, e.alts[0]) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // A parser reads one pattern from left to right.

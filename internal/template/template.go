@@ -11,6 +11,7 @@
 package template
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -78,6 +79,17 @@ func (p Place) String() string {
 		return fmt.Sprintf("slot %d", p.Slot)
 	}
 	return fmt.Sprintf("slot %d, %s[%d]", p.Slot, key, p.Index)
+}
+
+// compare orders places as in a file, a slot as a whole first.
+func (p Place) compare(q Place) int {
+	list := func(p Place) int {
+		if p.Exclude {
+			return MaxPatterns
+		}
+		return 0
+	}
+	return cmp.Or(p.Slot-q.Slot, list(p)-list(q), p.Index-q.Index)
 }
 
 // A PlaceError is an error with its place. Err is a [*PatternError] where one
@@ -213,8 +225,8 @@ func (t *Template) Cost() Cost { return t.cost }
 func (c *compiler) cost(s *set) Cost {
 	cost := Cost{Nodes: len(s.graph.nodes) - 1}
 	for _, k := range c.known {
-		switch _, rest := k.pattern.prefix(); {
-		case len(rest) == 0:
+		switch {
+		case len(k.pattern.rest) == 0:
 			cost.Literal++
 		case beginsWild(k.pattern.elems[1:]):
 			cost.WildcardFirst++
