@@ -21,7 +21,8 @@ var update = flag.Bool("update", false, "write the points that are found into te
 // oddDocuments returns the documents of testdata: what is odd about each, and
 // how it stands there, with its points marked as [S], [H], [L], [B] and [E].
 //
-// Bytes that do not show are written as {00}, repetitions as {1000*x}.
+// Bytes that do not show are written as {00}, repetitions as {1000*x}. Where Late
+// is called stands [!].
 func oddDocuments(t testing.TB) map[string]*txtar.Archive {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.txtar")
@@ -40,14 +41,27 @@ func oddDocuments(t testing.TB) map[string]*txtar.Archive {
 }
 
 var (
-	markers = regexp.MustCompile(`\[[SHLBE]\]`)
-	escapes = regexp.MustCompile(`\{([0-9a-f]{2})\}|\{(\d+)\*([^}]*)\}`)
+	markers  = regexp.MustCompile(`\[[SHLBE]\]`)
+	lateMark = "[!]"
+	escapes  = regexp.MustCompile(`\{([0-9a-f]{2})\}|\{(\d+)\*([^}]*)\}`)
 )
 
 // sceneOf makes a scene of a golden document. The first part of its name says
 // how it is played.
 func sceneOf(name, marked string) scene {
-	doc := escapes.ReplaceAllStringFunc(markers.ReplaceAllString(marked, ""), func(e string) string {
+	before, after, late := strings.Cut(markers.ReplaceAllString(marked, ""), lateMark)
+	s := scene{doc: unescape(before) + unescape(after), fill: everywhere, late: -1}
+	s.opts.CharsetKnown = !strings.HasPrefix(name, "charset/")
+	if late {
+		s.late = len(unescape(before))
+	} else if strings.HasPrefix(name, "late/") {
+		s.late = 0
+	}
+	return s
+}
+
+func unescape(text string) string {
+	return escapes.ReplaceAllStringFunc(text, func(e string) string {
 		m := escapes.FindStringSubmatch(e)
 		if m[1] != "" {
 			b, _ := strconv.ParseUint(m[1], 16, 8)
@@ -56,12 +70,6 @@ func sceneOf(name, marked string) scene {
 		n, _ := strconv.Atoi(m[2])
 		return strings.Repeat(m[3], n)
 	})
-	s := scene{doc: doc, fill: everywhere, late: -1}
-	s.opts.CharsetKnown = !strings.HasPrefix(name, "charset/")
-	if strings.HasPrefix(name, "late/") {
-		s.late = 0
-	}
-	return s
 }
 
 // mark writes holes into a golden document.
@@ -78,9 +86,11 @@ func mark(marked string, holes []hole) string {
 			return b.String()
 		}
 		n, size := 1, 1 // of the golden text, of the document
-		if loc := escapes.FindStringIndex(text[i:]); loc != nil && loc[0] == 0 {
+		if strings.HasPrefix(text[i:], lateMark) {
+			n, size = len(lateMark), 0
+		} else if loc := escapes.FindStringIndex(text[i:]); loc != nil && loc[0] == 0 {
 			n = loc[1]
-			size = len(sceneOf("", text[i:i+n]).doc)
+			size = len(unescape(text[i : i+n]))
 		}
 		b.WriteString(text[i : i+n])
 		i, at = i+n, at+size

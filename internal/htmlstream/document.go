@@ -39,13 +39,11 @@ type document struct {
 	ampersand bool
 
 	// foreign has the open elements from the outermost svg or math inwards, as
-	// hashes of their names. No HTML element is open within.
-	foreign  [maxForeign]uint64
-	nforeign int
-
-	// integrates says that the innermost of them is an integration point, the
-	// content of which is HTML.
-	integrates [maxForeign]bool
+	// hashes of their names. No HTML element is open within: where the innermost
+	// is an integration point, the content of which is HTML, we follow only text.
+	foreign    [maxForeign]uint64
+	nforeign   int
+	integrates bool
 }
 
 // found says that points are at the place at, those of them that are wanted.
@@ -178,7 +176,10 @@ func (d *document) rawEnded() { d.run = false }
 // startTagNamed takes the name of a start tag that starts at the place at.
 func (d *document) startTagNamed(t tag, at int64) {
 	if d.nforeign > 0 {
-		return // see openForeign
+		if t&breaksForeign == 0 || d.integrates {
+			return // see openForeign
+		}
+		d.nforeign = 0
 	}
 	if d.selecting && t&badInSelect != 0 || d.templates > 0 && t&tagColumns != 0 {
 		d.giveUp()
@@ -194,15 +195,13 @@ func (d *document) startTagNamed(t tag, at int64) {
 		d.templates++
 		return
 	}
+	body := d.templates == 0 && d.phase >= phaseBody
+	d.frameless = d.frameless || body && !d.selecting && t&noFrameset != 0
 	d.selecting = d.selecting != (t&tagSelect != 0) // a select within a select ends it
-	if d.templates > 0 || d.phase < phaseBody {
-		return
+	if body {
+		d.columns = t&tagColumns != 0 || d.columns && t&tagHTML != 0
+		d.pre = d.pre || t&tagPre != 0
 	}
-	if t&tagHTML == 0 {
-		d.columns = t&tagColumns != 0
-	}
-	d.pre = d.pre || t&tagPre != 0
-	d.frameless = d.frameless || t&noFrameset != 0 && !d.selecting
 }
 
 // startTagPhase finds the points before a start tag outside of templates, and
@@ -303,7 +302,7 @@ func (d *document) endTagPhase(t tag, at int64) {
 
 // openForeign takes a start tag that is svg or math, or within one.
 func (d *document) openForeign(t tag, hash uint64, selfEnds bool) {
-	if n := d.nforeign; n > 0 && (t&breaksForeign != 0 || d.integrates[n-1]) || n == maxForeign {
+	if d.integrates || d.nforeign == maxForeign || d.nforeign > 0 && t&mayBreakForeign != 0 {
 		d.giveUp()
 		return
 	}
@@ -311,15 +310,15 @@ func (d *document) openForeign(t tag, hash uint64, selfEnds bool) {
 		return
 	}
 	d.foreign[d.nforeign] = hash
-	d.integrates[d.nforeign] = t&integration != 0
 	d.nforeign++
+	d.integrates = t&integration != 0
 }
 
 // closeForeign takes an end tag within svg or math.
 func (d *document) closeForeign(t tag, hash uint64) {
 	for n := d.nforeign; n > 0; n-- {
 		if d.foreign[n-1] == hash && t&(tagP|tagBr) == 0 {
-			d.nforeign = n - 1
+			d.nforeign, d.integrates = n-1, false
 			return
 		}
 	}

@@ -20,14 +20,15 @@ const (
 	tagScript
 	tagPlaintext
 
-	rawText       // its content is raw text (or RCDATA) up to its end tag
-	inHead        // as a start tag it does not end head
-	afterHead     // as a start tag after </head> it goes into head
-	noFrameset    // in the body it settles that no frameset will replace that
-	mayBeIgnored  // its start tag may be dropped, depending on what is open
-	breaksForeign // its start tag ends svg or math
-	badInSelect   // within select parsers of different age disagree on it
-	integration   // within svg or math it may contain HTML
+	rawText         // its content is raw text (or RCDATA) up to its end tag
+	inHead          // as a start tag it does not end head
+	afterHead       // as a start tag after </head> it goes into head
+	noFrameset      // in the body it settles that no frameset will replace that
+	mayBeIgnored    // its start tag may be dropped, depending on what is open
+	breaksForeign   // its start tag ends svg or math
+	mayBreakForeign // it depends on its attributes whether it does
+	badInSelect     // within select parsers of different age disagree on it
+	integration     // within svg or math it may contain HTML
 )
 
 // maxName is the length of the longest name that classify knows as HTML.
@@ -88,9 +89,10 @@ func classify(name []byte) tag {
 		return noFrameset
 	case "dd", "dt", "embed", "hr", "img", "li":
 		return noFrameset | breaksForeign
-	case "b", "big", "blockquote", "center", "code", "div", "dl", "em", "font", "h1", "h2", "h3", "h4", "h5", "h6", "i", "menu", "nobr", "ol", "ruby", "s", "small", "span", "strike", "strong", "sub", "sup", "tt", "u", "ul", "var":
-		// A font without color, face and size would not: nobody draws with it.
+	case "b", "big", "blockquote", "center", "code", "div", "dl", "em", "h1", "h2", "h3", "h4", "h5", "h6", "i", "menu", "nobr", "ol", "ruby", "s", "small", "span", "strike", "strong", "sub", "sup", "tt", "u", "ul", "var":
 		return breaksForeign
+	case "font":
+		return mayBreakForeign
 	case "mi", "mo", "mn", "ms", "mtext", "annotation-xml", "foreignobject", "desc":
 		return integration
 	}

@@ -268,6 +268,19 @@ func dump(n *html.Node) string {
 // In script data after <!-- it takes a < that no letter and no / follows for the
 // end of the escape (script data escaped less-than sign state, 13.2.5.23: it is
 // to be reconsumed in the script data escaped state).
-func deviates(doc string) bool { return escapedLess.MatchString(doc) }
+func deviates(doc string) bool {
+	_, rest, _ := strings.Cut(strings.ToLower(doc), "<script")
+	for {
+		_, after, ok := strings.Cut(rest, "<!--")
+		if !ok {
+			return false
+		}
+		escape, _, _ := strings.Cut(after, "-->")
+		if escapedLess.MatchString(escape) {
+			return true
+		}
+		rest = after
+	}
+}
 
-var escapedLess = regexp.MustCompile(`(?is)<script.*<!--.*<[^/a-z]`)
+var escapedLess = regexp.MustCompile(`<[^/a-z]`)

@@ -97,6 +97,8 @@ var (
 		"x", " ", "\n", "\r\n", "\x00", "&#32;", "&#x9", "&Tab;", "&amp;", "&NewLine;x", "&#00000000000000000000000000000000000032;",
 		"<", "</", "</>", "< p>", "<!--x-->", "<!-->", "<!--->", "<!--a--!>", "<!---->", "<!x>", "<?x?>", "</ x>", "<!doctype html>",
 		"<![CDATA[x]]>", "<![CDATA[<p>]]>", "<script><!--<script></script>--></script>", "<script><!--</script>", "\ufeff",
+		"<script><!--><script></script>", "<script><!--<script>--></script>", "<script><!--<script></script></script>",
+		"<![CDATA[></svg><p>]]>", "<!--a--!->-->", "<!--a--!-><p>-->", "<desc><style><p></style></desc>", "<title/>",
 		"<script>'</scrip'</script >", "<title></titl></title\t>", "x y", "\f", "é",
 	}
 )
