@@ -26,6 +26,7 @@ func (d *Dialect) Decode(_ *auction.Request, body []byte) (auction.Answer, error
 	}
 	a := auction.Answer{BidID: r.BidID, Currency: r.Cur, NBR: r.NBR}
 	a.NonBids = appendMalformed(a.NonBids, "", r.SeatBid.malformed)
+	a.Offers = make([]auction.Offer, 0, r.bids())
 	for i := range r.SeatBid.items {
 		seat := &r.SeatBid.items[i]
 		a.NonBids = appendMalformed(a.NonBids, seat.Seat, seat.Bid.malformed)
@@ -52,6 +53,13 @@ type bidResponse struct {
 	NBR     int            `json:"nbr"`
 	SeatBid list[seatBid]  `json:"seatbid"`
 	Ext     jsontext.Value `json:"ext"`
+}
+
+func (r *bidResponse) bids() (n int) {
+	for i := range r.SeatBid.items {
+		n += len(r.SeatBid.items[i].Bid.items)
+	}
+	return n
 }
 
 type seatBid struct {
@@ -118,6 +126,9 @@ func (l *list[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 		if json.Unmarshal(v, &item, lenient) != nil {
 			l.malformed++
 			continue
+		}
+		if l.items == nil {
+			l.items = make([]T, 0, 4) // a page has about that many slots
 		}
 		l.items = append(l.items, item)
 	}

@@ -1,0 +1,245 @@
+package prebid_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"deckle"
+	"deckle/internal/auction"
+	"deckle/internal/prebid"
+)
+
+// canned answers every request on l with the same body, without a byte of
+// garbage of its own, so that a benchmark measures our side alone.
+func canned(tb testing.TB, l net.Listener, body []byte) {
+	tb.Helper()
+	answer := append(fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", len(body)), body...)
+	var conns []net.Conn
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			conns = append(conns, c)
+			go serveCanned(c, answer)
+		}
+	}()
+	tb.Cleanup(func() {
+		_ = l.Close()
+		<-done
+		for _, c := range conns {
+			_ = c.Close()
+		}
+	})
+}
+
+func serveCanned(c net.Conn, answer []byte) {
+	r := bufio.NewReader(c)
+	for {
+		length := 0
+		for {
+			line, err := r.ReadSlice('\n')
+			if err != nil {
+				return
+			}
+			if len(line) == 2 {
+				break
+			}
+			if digits, ok := bytes.CutPrefix(line, []byte("Content-Length: ")); ok {
+				for _, d := range bytes.TrimSpace(digits) {
+					length = 10*length + int(d-'0')
+				}
+			}
+		}
+		if _, err := r.Discard(length); err != nil {
+			return
+		}
+		if _, err := c.Write(answer); err != nil {
+			return
+		}
+	}
+}
+
+// compact is a capture's response as a server sends it.
+func compact(tb testing.TB, c capture) []byte {
+	v := jsontext.Value(c.Response).Clone()
+	if err := v.Compact(); err != nil {
+		tb.Fatal(err)
+	}
+	return v
+}
+
+// auctioneer holds auctions with one Prebid Server on loopback that always gives
+// the same answer.
+func auctioneer(tb testing.TB, body []byte) *auction.House {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	canned(tb, l, body)
+	d := prebid.New(prebid.Config{ServerURL: "http://" + l.Addr().String(), AccountID: "acct-1"})
+	h := auction.New(auction.Config{Providers: []auction.Provider{{Name: "prebid", Dialect: d}}}, auction.NewMetrics(), slog.New(slog.DiscardHandler))
+	tb.Cleanup(h.Close)
+	return h
+}
+
+// threeByThree is three-imps with the bid that optidigital did not make.
+func threeByThree(tb testing.TB) (*auction.Request, []byte) {
+	c := readCapture(tb, "three-imps")
+	body := compact(tb, c)
+	foot := `{"id":"optidigital-three-imps-2","impid":"foot","price":0.3,"adm":"<a href=\"https://optidigital.example/\">x</a>","w":970,"h":250,"mtype":1}`
+	body = bytes.Replace(body, []byte(`],"seat":"optidigital"`), []byte(`,`+foot+`],"seat":"optidigital"`), 1)
+	return c.request(), body
+}
+
+// One page's auction, three slots and three seats, over loopback, its Prebid
+// Server's work not included.
+func BenchmarkAuction(b *testing.B) {
+	r, body := threeByThree(b)
+	h := auctioneer(b, body)
+	b.ReportAllocs()
+	before := cpuTime(b)
+	for b.Loop() {
+		hold3(b, h, r)
+	}
+	b.ReportMetric(float64(cpuTime(b)-before)/float64(b.N), "cpu-ns/op") // a busy machine changes ns/op
+}
+
+// cpuTime is what this process has used of all CPUs.
+func cpuTime(tb testing.TB) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		tb.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func hold3(tb testing.TB, h *auction.House, r *auction.Request) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	res := h.Start(ctx, r).Result()
+	if len(res.Winners) != 3 || res.Providers[0].Bids != 9 {
+		tb.Fatalf("winners = %+v, %+v", res.Winners, res.Providers)
+	}
+}
+
+// The same without a network: what encoding and decoding cost.
+func BenchmarkDialect(b *testing.B) {
+	r, body := threeByThree(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := dialect.Encode(r, time.Second); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := dialect.Decode(r, body); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// An auction's memory has a ceiling, since every page holds one.
+func TestAuctionAllocations(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates too")
+	}
+	r, body := threeByThree(t)
+	h := auctioneer(t, body)
+	hold3(t, h, r) // connects, fills pools
+	const n = 200
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range n {
+		hold3(t, h, r)
+	}
+	runtime.ReadMemStats(&after)
+	if got := (after.TotalAlloc - before.TotalAlloc) / n; got > 40<<10 {
+		t.Errorf("%d bytes an auction, want at most 40 KiB", got)
+	}
+}
+
+// FuzzAnswer puts any body through a whole auction and looks at who wins.
+func FuzzAnswer(f *testing.F) {
+	files, err := filepath.Glob("testdata/*.json")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, name := range files {
+		c := readCapture(f, strings.TrimSuffix(filepath.Base(name), ".json"))
+		_, body := c.body(f)
+		f.Add(body)
+	}
+	c := readCapture(f, "tie")
+	r := c.request()
+	r.Slots[0].Floor = 10_000
+	r.Site.BAdv = []string{"rival.example"}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		d := prebid.New(prebid.Config{ServerURL: "http://pbs.example"})
+		h := auction.New(auction.Config{
+			Providers: []auction.Provider{{Name: "prebid", Dialect: d}},
+			Dial:      func(context.Context, string, string) (net.Conn, error) { return dialBody(body), nil },
+		}, auction.NewMetrics(), slog.New(slog.DiscardHandler))
+		defer h.Close()
+		res := h.Start(t.Context(), r).Result()
+		if len(res.Winners) > 1 {
+			t.Fatalf("%d winners for one slot", len(res.Winners))
+		}
+		for _, w := range res.Winners {
+			checkWinner(t, r, &w)
+		}
+	})
+}
+
+// dialBody is a connection to a server that answers 200 with body.
+func dialBody(body []byte) net.Conn {
+	near, far := net.Pipe()
+	go func() {
+		defer func() { _ = far.Close() }()
+		req, err := http.ReadRequest(bufio.NewReader(far))
+		if err != nil {
+			return
+		}
+		_, _ = io.Copy(io.Discard, req.Body)
+		_, _ = fmt.Fprintf(far, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	}()
+	return near
+}
+
+// checkWinner says again, from the outside, what no winner may be.
+func checkWinner(t *testing.T, r *auction.Request, w *auction.Winner) {
+	t.Helper()
+	slot := r.Slots[0]
+	for rule, holds := range map[string]bool{
+		"its slot is ours":       w.Slot == slot.ID,
+		"its price is in bounds": w.Price >= max(slot.Floor, 1) && w.Price <= deckle.MaxCPM,
+		"it fits":                slices.Contains(slot.Formats, w.Size),
+		"it has markup":          strings.TrimSpace(w.AdM) != "" && len(w.AdM) <= 64<<10,
+		"it is secure":           !strings.Contains(w.AdM, "http:") || strings.Contains(w.AdM, "https"),
+		"it has names":           w.ID != "" && w.Seat != "" && len(w.AdID) == 22 && w.Bucket != "",
+		"it is not blocked":      !slices.Contains(w.ADomain, "rival.example"),
+		"it expires":             w.Expires > 0 && w.Expires <= deckle.MaxBidAge,
+		"its nurl is a URL":      w.NURL == "" || strings.HasPrefix(strings.ToLower(w.NURL), "http"),
+		"its burl is a URL":      w.BURL == "" || strings.HasPrefix(strings.ToLower(w.BURL), "http"),
+	} {
+		if !holds {
+			t.Errorf("not so: %s, of %+v", rule, w)
+		}
+	}
+}

@@ -1,0 +1,5 @@
+//go:build race
+
+package prebid_test
+
+const raceEnabled = true
