@@ -19,12 +19,12 @@ export const connectAdServer = (
   const adServer = createAdServer(win, {
     bidFor: bids.forSlot,
     onRender(adId) {
-      const bid = bids.byAdId(adId);
+      const bid = bids.forBilling(adId);
       if (bid) billing.rendered(bid);
     },
   });
   const bridge = createBridge({
-    bidFor: bids.byAdId,
+    bidFor: bids.forCreative,
     elementsFor: (adId) =>
       adServer
         .holdersOf(adId)

@@ -11,7 +11,7 @@ test('a bid is found by its slot and by its ad id', () => {
   const {bids} = setUp();
   bids.receive({top: {hb_adid: 'AD1'}});
   expect(bids.forSlot('top')?.adId).toBe('AD1');
-  expect(bids.byAdId('AD1')?.slotId).toBe('top');
+  expect(bids.forCreative('AD1')?.slotId).toBe('top');
   expect(bids.forSlot('AD1')).toBeUndefined();
   expect(bids.forSlot('__proto__')).toBeUndefined();
 });
@@ -23,11 +23,12 @@ test('a bid that has expired is gone', () => {
   expect(bids.forSlot('top')).toBeDefined();
   clock.now = 30_000;
   expect(bids.forSlot('top')).toBeUndefined();
-  expect(bids.byAdId('AD1')).toBeUndefined();
+  expect(bids.forCreative('AD1')).toBeUndefined();
+  expect(bids.forBilling('AD1')?.slotId).toBe('top');
   clock.now = 299_999;
-  expect(bids.byAdId('AD2')).toBeDefined();
+  expect(bids.forCreative('AD2')).toBeDefined();
   clock.now = 300_000;
-  expect(bids.byAdId('AD2')).toBeUndefined();
+  expect(bids.forCreative('AD2')).toBeUndefined();
 });
 
 test('once closed there are no bids, and none come', () => {
@@ -36,5 +37,6 @@ test('once closed there are no bids, and none come', () => {
   bids.close();
   bids.receive({top: {hb_adid: 'AD2'}});
   expect(bids.forSlot('top')).toBeUndefined();
-  expect(bids.byAdId('AD2')).toBeUndefined();
+  expect(bids.forBilling('AD1')).toBeUndefined();
+  expect(bids.forBilling('AD2')).toBeUndefined();
 });

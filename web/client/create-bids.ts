@@ -7,7 +7,9 @@ export interface Bids {
   /** The slot's bid, if there is one that may still be used. */
   forSlot(slotId: string): Bid | undefined;
   /** The bid with this hb_adid, if there is one that may still be used. */
-  byAdId(adId: string): Bid | undefined;
+  forCreative(adId: string): Bid | undefined;
+  /** The bid with this hb_adid, however old: what was requested in time is paid for. */
+  forBilling(adId: string): Bid | undefined;
   /** Forgets every bid, and takes no further ones. */
   close(): void;
 }
@@ -16,13 +18,15 @@ export interface Bids {
 export const createBids = (now: () => number): Bids => {
   const bids = new Map<string, Bid>();
   let open = true;
+  const byAdId = (adId: string) => Array.from(bids.values()).find((bid) => bid.adId === adId);
   const fresh = (bid: Bid | undefined) => (bid && now() < bid.expiresAt ? bid : undefined);
   return {
     receive(value) {
       if (open) for (const bid of getBids(value, now())) bids.set(bid.slotId, bid);
     },
     forSlot: (slotId) => fresh(bids.get(slotId)),
-    byAdId: (adId) => fresh(Array.from(bids.values()).find((bid) => bid.adId === adId)),
+    forCreative: (adId) => fresh(byAdId(adId)),
+    forBilling: byAdId,
     close() {
       open = false;
       bids.clear();

@@ -29,6 +29,7 @@ export const start = (win: Window, settings: Settings): void => {
   const forgetBids = () => {
     bids.close();
     adServer.withdraw();
+    win.__ts_bids = {};
   };
   if (isFromHistory(win)) bids.close();
   win.addEventListener('pageshow', ({persisted}) => {
