@@ -9,8 +9,9 @@ import (
 )
 
 // The reference matcher: braces are expanded as text, and what remains is
-// matched by plain recursion over code points. It shares nothing with the
-// package, knows no automaton, and expects patterns that ParsePattern accepts.
+// matched by plain recursion over code points, in exponential time. It shares
+// nothing with the package, knows no automaton, and expects patterns that
+// ParsePattern accepts.
 
 // refMatch reports whether a pattern matches a normalized path.
 func refMatch(pattern, path string) bool {

@@ -37,7 +37,7 @@ const cacheBytes = 16 << 20
 
 func newSet(b *builder) *set {
 	s := &set{chars: newClasses(b), graph: b.graph(), hubs: b.hubs, limit: cacheBytes}
-	s.cache.Store(s.newCache())
+	s.cache.Store(s.newCache(newStepper(s.graph)))
 	return s
 }
 
@@ -98,11 +98,12 @@ type cache struct {
 	key    []byte
 }
 
-func (s *set) newCache() *cache {
+// newCache is an empty cache that takes work over.
+func (s *set) newCache(work *stepper) *cache {
 	return &cache{
 		starts: make([]atomic.Pointer[state], s.hubs),
 		states: make(map[string]*state),
-		work:   newStepper(s.graph),
+		work:   work,
 	}
 }
 
@@ -136,7 +137,7 @@ func (s *set) lock() *cache {
 		if c.bytes <= s.limit {
 			return c
 		}
-		next := s.newCache()
+		next := s.newCache(c.work)
 		next.mu.Lock()
 		s.cache.Store(next)
 		c.mu.Unlock()
