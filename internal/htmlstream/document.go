@@ -318,7 +318,7 @@ func (d *document) openForeign(t tag, hash uint64, selfEnds bool) {
 func (d *document) closeForeign(t tag, hash uint64) {
 	for n := d.nforeign; n > 0; n-- {
 		if d.foreign[n-1] == hash && t&(tagP|tagBr) == 0 {
-			d.nforeign, d.integrates = n-1, false
+			d.nforeign, d.integrates, d.run = n-1, false, false
 			return
 		}
 	}

@@ -64,6 +64,7 @@ type scanner struct {
 
 	// Of the comment, CDATA section or script that is being read.
 	dashes  int  // - or ] directly before this, up to 2
+	dropped bool // it may be a doctype, of which the tree shows nothing
 	started bool // comment: something else than dashes has come
 	bang    bool // comment: --! directly before this
 
@@ -119,9 +120,9 @@ func (s *scanner) end() Point {
 	return s.documentEnd()
 }
 
-// safeNow reports whether something may go into the body right here.
+// safeNow reports whether Body may be filled right here.
 func (s *scanner) safeNow() bool {
-	return s.state == inText && s.late && s.want&Body != 0 && !s.run && s.safe()
+	return s.state == inText && s.want&Body != 0 && !s.run && s.safe()
 }
 
 // step scans some of p from i on, and returns where it got to. It may stay where
@@ -243,7 +244,7 @@ func (s *scanner) tagOpen(c byte, i int) int {
 		return i + 1
 	case c == '?':
 		s.decideMarkup()
-		s.state = inBogus
+		s.state, s.dropped = inBogus, false
 		return i + 1
 	}
 	// The < is a character, and what follows may be anything.
@@ -263,7 +264,7 @@ func (s *scanner) endTagOpen(c byte, i int) int {
 		s.state = inText
 		return i + 1
 	}
-	s.state = inBogus
+	s.state, s.dropped = inBogus, false
 	return i
 }
 
@@ -475,13 +476,14 @@ func (s *scanner) markup(c byte, i int) int {
 	case s.state == inMarkup && c == '[' && s.nforeign > 0:
 		s.state, s.matched = inCDATAOpen, 0
 	case s.state == inCommentOpen && c == '-':
-		s.state, s.dashes, s.started, s.bang = inComment, 0, false, false
+		s.state, s.dropped, s.dashes, s.started, s.bang = inComment, false, 0, false, false
 	case s.state == inCDATAOpen && c == cdata[s.matched]:
 		s.matched++
 		if s.matched == len(cdata) {
 			s.state, s.dashes = inCDATA, 0
 		}
-	default: // a doctype too ends at the first >
+	default: // a doctype too ends at the first >, and leaves nothing in the tree
+		s.dropped = s.state == inMarkup && lower(c) == 'd'
 		s.state = inBogus
 		return i
 	}
@@ -532,6 +534,9 @@ func (s *scanner) bogus(p []byte, i int) int {
 // markupEnds takes the end of a comment or the like; what follows starts at p[i].
 func (s *scanner) markupEnds(i int) {
 	s.state = inText
+	if !s.dropped {
+		s.run, s.pre = false, false
+	}
 	s.boundary(s.base + int64(i))
 }
 

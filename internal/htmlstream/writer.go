@@ -151,8 +151,8 @@ func (w *Writer) Late() error {
 	return w.err
 }
 
-// Safe reports whether the document stands at a safe point of its body: all that
-// was taken has been passed on, and something may go in right now.
+// Safe reports whether the document stands at a safe point of its body, so that
+// Late would fill [Body] right now: all that was taken has been passed on.
 func (w *Writer) Safe() bool { return w.n == 0 && w.s.safeNow() }
 
 // Done reports whether no point is left. The Writer only copies from then on.
