@@ -105,8 +105,8 @@ Slow Lines, a sample travel magazine, with Deckle in front of it.
   The same, refused {{.Site}}/preferences/refuse?from={{.Article}}
                     no bidder is asked; the footer takes you back
   Without Deckle    {{.Origin}}{{.Article}}
-  What went in      curl -s -H 'Accept: text/html' -A Mozilla/5.0 {{.Site}}{{.Article}} | grep data-deckle
-  What a bot gets   curl -s -H 'Accept: text/html' -A Googlebot {{.Site}}{{.Article}} | grep data-deckle
+  What went in      curl -s -H 'Accept: text/html' -A Mozilla/5.0 {{.Site}}{{.Article}} | grep -o 'data-deckle="[a-z]*"'
+  What a bot gets   curl -s -H 'Accept: text/html' -A Googlebot {{.Site}}{{.Article}} | grep -o 'data-deckle="[a-z]*"'
   Metrics           http://{{.Admin}}/metrics   and /readyz
   The slots         {{.Template}}
                     change a floor or a pattern and save: the next page has it

@@ -101,7 +101,10 @@ func layoutFor(w, h float64) layout {
 		l = layout{art: min(w, h) * 0.42, artX: w * 0.08, artY: h * 0.07, textX: w * 0.08, name: w * 0.105, line: w * 0.052}
 		l.textY = l.artY + l.art + w*0.13
 		l.button, l.buttonX = w*0.048, w*0.08
-		l.buttonY = min(h-l.button*3.5, l.textY+l.line*4)
+		l.buttonY = h - l.button*3.5
+		if h > w*1.5 { // half page: bigger, and with air
+			l.art, l.artY, l.textY, l.buttonY = w*0.64, h*0.12, h*0.58, h*0.75
+		}
 	}
 	return l
 }

@@ -19,8 +19,12 @@ import (
 
 // PrebidOptions configures a [PrebidServer]. The zero value is ready to use.
 type PrebidOptions struct {
-	// Latency is how long every auction takes at least.
+	// Latency is how long every seat takes at least. Where the request's tmax is
+	// shorter, the answer comes after tmax and names the seats that were late.
 	Latency time.Duration
+
+	// IgnoreTMax makes the server as late as its seats are, whatever tmax says.
+	IgnoreTMax bool
 
 	// Stored are the stored imps by id. Defaults to [StoredImps].
 	Stored map[string]StoredImp
@@ -221,12 +225,16 @@ func (s *PrebidServer) answer(ctx context.Context, req *bidRequest, stored []Sto
 	a := &seatAuction{
 		req: req, stored: stored, base: base, start: start, resp: resp,
 		cur: "USD", rate: 1, bids: map[string][]bid{}, late: map[string][]nonBid{},
+		least: s.options.Latency, tmax: time.Duration(req.tmax()) * time.Millisecond,
+	}
+	if s.options.IgnoreTMax {
+		a.tmax = 0
 	}
 	if len(req.Cur) > 0 && s.options.Rates[req.Cur[0]] > 0 {
 		a.cur, a.rate = req.Cur[0], s.options.Rates[req.Cur[0]]
 	}
 	a.offers()
-	wait(ctx, max(s.options.Latency, a.longest))
+	wait(ctx, a.longest)
 	a.report(time.Since(start))
 	resp.Cur = a.cur
 	if rules != nil {

@@ -233,3 +233,19 @@ func TestHostileOffersAreWellFormed(t *testing.T) {
 		}
 	}
 }
+
+// tmax ends the wait for seats that are late; a server that ignores it is as late as
+// they are, and has their bids.
+func TestTMax(t *testing.T) {
+	punctual := start(t, sim.Options{Prebid: sim.PrebidOptions{Latency: time.Minute}})
+	_, body, err := post(t, t.Context(), punctual.PrebidURL+"/openrtb2/auction", request("top", `,"tmax":20`))
+	if err != nil || strings.Contains(body, "seatbid") || !strings.Contains(body, "context deadline exceeded") {
+		t.Errorf("seats later than tmax: %v: %s", err, body)
+	}
+	late := start(t, sim.Options{Prebid: sim.PrebidOptions{Latency: 60 * time.Millisecond, IgnoreTMax: true}})
+	begin := time.Now()
+	_, body, err = post(t, t.Context(), late.PrebidURL+"/openrtb2/auction", request("top", `,"tmax":20`))
+	if took := time.Since(begin); err != nil || !strings.Contains(body, "seatbid") || took < 60*time.Millisecond {
+		t.Errorf("a server that ignores tmax: %v, took %v: %s", err, took, body)
+	}
+}

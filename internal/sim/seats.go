@@ -18,7 +18,9 @@ type seatAuction struct {
 	start  time.Time
 	resp   *bidResponse
 	cur    string
-	rate   float64 // units of cur for one US dollar
+	rate   float64       // units of cur for one US dollar
+	least  time.Duration // every seat takes at least this long
+	tmax   time.Duration // and is late from here on; 0 = never
 
 	bids    map[string][]bid    // by seat
 	late    map[string][]nonBid // by seat
@@ -28,21 +30,21 @@ type seatAuction struct {
 
 // offers collects what every seat bids for every imp.
 func (a *seatAuction) offers() {
-	tmax := time.Duration(a.req.tmax()) * time.Millisecond
 	for i := range a.req.Imp {
 		im, st := &a.req.Imp[i], &a.stored[i]
 		for _, o := range st.Offers {
 			if _, known := a.bids[o.Seat]; !known {
 				a.bids[o.Seat] = nil
 			}
+			takes := max(o.Wait, a.least)
 			switch {
-			case tmax > 0 && o.Wait >= tmax:
-				a.longest = max(a.longest, tmax)
+			case a.tmax > 0 && takes >= a.tmax:
+				a.longest = max(a.longest, a.tmax)
 				a.late[o.Seat] = append(a.late[o.Seat], nonBid{im.ID, nonBidTimeout})
 			case o.Garbage:
 				a.garbled = append(a.garbled, o.Seat)
 			default:
-				a.longest = max(a.longest, o.Wait)
+				a.longest = max(a.longest, takes)
 				a.bids[o.Seat] = append(a.bids[o.Seat], a.bid(im, st, o, i))
 			}
 		}

@@ -20,6 +20,10 @@ import (
 // generous: a loaded machine is slow, and a test that passes does not wait.
 const Patience = 20 * time.Second
 
+// userAgent is a reader's. The browser's own says HeadlessChrome, which every list of
+// bots has.
+const userAgent = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/150.0.0.0 Safari/537.36"
+
 // A Browser is a running Chromium.
 type Browser struct {
 	ctx context.Context
@@ -41,6 +45,7 @@ func Start(t testing.TB) *Browser {
 		chromedp.Flag("disable-quic", true),
 		chromedp.Flag("disable-component-update", true),
 		chromedp.UserDataDir(t.TempDir()),
+		chromedp.UserAgent(userAgent),
 	)
 	allocator, cancel := chromedp.NewExecAllocator(context.Background(), options...)
 	t.Cleanup(cancel)
@@ -89,8 +94,9 @@ func (v View) emulate() chromedp.Action[chromedp.Void] {
 
 // A Page is a tab with cookies and storage of its own.
 type Page struct {
-	t   testing.TB
-	ctx context.Context
+	t    testing.TB
+	ctx  context.Context
+	view View
 
 	mu      sync.Mutex
 	console []chromedp.ConsoleMessage
@@ -102,7 +108,7 @@ func (b *Browser) Open(t testing.TB, url string, v View) *Page {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
 	t.Cleanup(cancel)
-	p := &Page{t: t, ctx: ctx}
+	p := &Page{t: t, ctx: ctx, view: v}
 	messages := chromedp.Console(ctx)
 	var collecting sync.WaitGroup
 	collecting.Go(func() {
@@ -207,8 +213,20 @@ func describe(m chromedp.ConsoleMessage) string {
 // SCREENSHOTS names; without that it does nothing.
 func (p *Page) Screenshot(name string) { p.capture(name, chromedp.CaptureScreenshot()) }
 
-// ScreenshotWhole is Screenshot for the whole document.
-func (p *Page) ScreenshotWhole(name string) { p.capture(name, chromedp.FullScreenshot(100)) }
+// ScreenshotWhole is Screenshot for the whole document. For that the screen grows
+// as tall as the document: the browser paints neither lazy pictures nor the frames
+// of other origins where they are not on it.
+func (p *Page) ScreenshotWhole(name string) {
+	p.t.Helper()
+	if os.Getenv("SCREENSHOTS") == "" {
+		return
+	}
+	size := Eval[[2]int64](p, `[innerWidth, document.documentElement.scrollHeight]`)
+	p.do("grow", chromedp.EmulateViewport(size[0], size[1]))
+	Eval[bool](p, `new Promise((done) => requestAnimationFrame(() => setTimeout(() => done(true), 300)))`)
+	p.capture(name, chromedp.CaptureScreenshot())
+	p.do("shrink", p.view.emulate())
+}
 
 func (p *Page) capture(name string, action chromedp.Action[[]byte]) {
 	p.t.Helper()
