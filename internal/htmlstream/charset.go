@@ -44,36 +44,40 @@ func mayBeSignature(p []byte) bool {
 	return false
 }
 
-// A metaTag collects what a meta start tag says about the charset. Longer names
-// and values than it has room for are none that it looks for.
+// A metaTag collects what a meta start tag says about the charset. Names and
+// values that it has no room for are none that it looks for.
 type metaTag struct {
 	attr  [16]byte // name of the attribute that is being read, in lower case
-	value [96]byte // and its value
 	nattr int
+	value [96]byte // and the start of its value
 	nval  int
 
-	label     [24]byte // of charset, in lower case
+	label     [24]byte // of charset
 	nlabel    int
-	content   [24]byte // the charset within content
+	content   [96]byte
 	ncontent  int
 	httpEquiv bool // it is http-equiv=content-type
 
 	seen [3]bool // charset, content, http-equiv: the first of each counts
 }
 
-func (m *metaTag) name(c byte) {
-	if m.nattr < len(m.attr) {
-		m.attr[m.nattr] = lower(c)
-	}
-	m.nattr++
+// reset makes m ready for another tag.
+func (m *metaTag) reset() {
+	m.nattr, m.nval, m.nlabel, m.ncontent, m.httpEquiv, m.seen = 0, 0, 0, 0, false, [3]bool{}
 }
 
-func (m *metaTag) val(b []byte) {
-	if n := len(m.value) - m.nval; len(b) > n {
-		b = b[:n]
+// name takes a part of the name of an attribute.
+func (m *metaTag) name(b []byte) {
+	for _, c := range b {
+		if m.nattr < len(m.attr) {
+			m.attr[m.nattr] = lower(c)
+		}
+		m.nattr++
 	}
-	m.nval += copy(m.value[m.nval:], b)
 }
+
+// val takes a part of its value.
+func (m *metaTag) val(b []byte) { m.nval += copy(m.value[m.nval:], b) }
 
 // endAttr takes the attribute that has been read.
 func (m *metaTag) endAttr() {
@@ -81,12 +85,12 @@ func (m *metaTag) endAttr() {
 	switch string(m.attr[:min(m.nattr, len(m.attr))]) {
 	case "charset":
 		if !m.seen[0] {
-			m.nlabel = copyLower(m.label[:], bytes.TrimFunc(value, isSpaceRune))
+			m.nlabel = copy(m.label[:], bytes.TrimFunc(value, isSpaceRune))
 		}
 		m.seen[0] = true
 	case "content":
 		if !m.seen[1] {
-			m.ncontent = copyLower(m.content[:], charsetIn(value))
+			m.ncontent = copy(m.content[:], value)
 		}
 		m.seen[1] = true
 	case "http-equiv":
@@ -98,13 +102,14 @@ func (m *metaTag) endAttr() {
 	m.nattr, m.nval = 0, 0
 }
 
-// charset returns the label that the tag declares, in lower case, or none.
+// charset returns the label that the tag declares, or none. It is valid until the
+// next tag.
 func (m *metaTag) charset() []byte {
 	if m.nlabel > 0 {
 		return m.label[:m.nlabel]
 	}
 	if m.httpEquiv {
-		return m.content[:m.ncontent]
+		return charsetIn(m.content[:m.ncontent])
 	}
 	return nil
 }
@@ -142,19 +147,11 @@ func charsetIn(content []byte) []byte {
 // labels of the encodings that browsers refuse to decode are left out too.
 func asciiSafe(label []byte) bool {
 	for _, p := range [...]string{"iso-2022-", "csiso2022", "hz-gb-2312", "replacement"} {
-		if bytes.HasPrefix(label, []byte(p)) {
+		if len(label) >= len(p) && bytes.EqualFold(label[:len(p)], []byte(p)) {
 			return false
 		}
 	}
 	return true
-}
-
-func copyLower(dst, src []byte) int {
-	n := copy(dst, src)
-	for i, c := range dst[:n] {
-		dst[i] = lower(c)
-	}
-	return n
 }
 
 func lower(c byte) byte {

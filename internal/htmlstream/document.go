@@ -165,9 +165,8 @@ func (d *document) metaEnds(charset []byte, at int64) {
 		d.want = 0
 		return
 	}
-	if d.phase == phaseHead {
-		d.found(HeadStart, at)
-	}
+	d.charsetKnown = true // the first one counts
+	d.headMayStart(at)
 }
 
 // rawEnded takes the end tag of raw text.

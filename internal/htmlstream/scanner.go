@@ -133,12 +133,16 @@ func (s *scanner) step(p []byte, i int) int {
 		return s.text(p, i)
 	case inTagName:
 		return s.tagName(p, i)
-	case inBeforeAttr, inAttrName, inAfterAttrName, inBeforeValue, inAfterValue, inSelfClosing:
+	case inBeforeAttr, inAttrName, inAfterAttrName, inAfterValue, inSelfClosing:
 		return s.attribute(p, i)
+	case inBeforeValue:
+		return s.beforeValue(p, i)
 	case inQuotedValue, inUnquotedValue:
 		return s.value(p, i)
 	case inRaw:
 		return s.rawText(p, i)
+	case inRawEndName:
+		return s.rawEndName(p, i)
 	case inComment:
 		return s.comment(p, i)
 	case inBogus:
@@ -166,8 +170,8 @@ func (s *scanner) stepByte(c byte, i int) int {
 		return s.longTagName(c, i)
 	case inMarkup, inCommentOpen, inCDATAOpen:
 		return s.markup(c, i)
-	case inRawLess, inRawEndName:
-		return s.rawEnd(c, i)
+	case inRawLess:
+		return s.rawLess(c, i)
 	}
 	return s.scriptEscape(c, i)
 }
@@ -286,10 +290,13 @@ func (s *scanner) tagName(p []byte, i int) int {
 	const fnvPrime = 1099511628211
 	for ; i < len(p); i++ {
 		c := p[i]
-		if isSpace(c) || c == '/' || c == '>' {
+		if c <= '>' && endsName(c) {
 			s.named()
 			s.state = inBeforeAttr
-			return i
+			if s.points != 0 {
+				return i
+			}
+			return s.attribute(p, i)
 		}
 		c = lower(c)
 		if s.nname < len(s.name) {
@@ -308,7 +315,7 @@ func (s *scanner) tagName(p []byte, i int) int {
 }
 
 func (s *scanner) longTagName(c byte, i int) int {
-	if isSpace(c) || c == '/' || c == '>' {
+	if endsName(c) {
 		s.state = inBeforeAttr
 		return i
 	}
@@ -330,90 +337,86 @@ func (s *scanner) named() {
 	s.startTagNamed(s.tag, at)
 	s.wantMeta = s.tag&tagMeta != 0 && s.wantsCharset()
 	if s.wantMeta {
-		s.meta = metaTag{}
+		s.meta.reset()
 	}
 }
 
 // attribute scans a tag outside of attribute values.
 func (s *scanner) attribute(p []byte, i int) int {
-	for ; i < len(p); i++ {
+	for i < len(p) {
+		if s.state == inAttrName {
+			if i = s.attrName(p, i); i == len(p) {
+				return i
+			}
+		}
 		c := p[i]
-		if c == '>' && s.state != inBeforeValue {
+		i++
+		switch {
+		case c == '>':
 			s.selfEnds = s.state == inSelfClosing
 			s.endAttr()
-			s.tagEnds(i + 1)
-			return i + 1
-		}
-		switch s.state {
-		case inBeforeAttr, inAfterValue, inSelfClosing:
-			s.beforeAttr(c)
-		case inAttrName:
-			s.attrName(c)
-		case inAfterAttrName:
-			s.afterAttrName(c)
-		case inBeforeValue:
-			if isSpace(c) {
-				continue
-			}
-			switch c {
-			case '"', '\'':
-				s.quote, s.state = c, inQuotedValue
-				return i + 1
-			case '>': // no value at all
-				s.state = inBeforeAttr
-			default:
-				s.state = inUnquotedValue
-			}
+			s.tagEnds(i)
 			return i
+		case c == '=' && (s.state == inAttrName || s.state == inAfterAttrName):
+			s.state = inBeforeValue
+			return s.beforeValue(p, i)
+		case isSpace(c):
+			if s.state == inAttrName {
+				s.state = inAfterAttrName
+			} else if s.state != inAfterAttrName {
+				s.state = inBeforeAttr
+			}
+		case c == '/':
+			s.state = inSelfClosing
+		default: // a = too starts a name here
+			s.endAttr()
+			s.state = inAttrName
+			if s.wantMeta {
+				s.meta.name(p[i-1 : i])
+			}
 		}
 	}
 	return i
 }
 
-func (s *scanner) beforeAttr(c byte) {
-	switch {
-	case isSpace(c):
-		s.state = inBeforeAttr
-	case c == '/':
-		s.state = inSelfClosing
-	default: // a = too starts a name here
-		s.endAttr()
-		s.state = inAttrName
-		s.nameByte(c)
+// attrName scans the name of an attribute up to the byte that ends it.
+func (s *scanner) attrName(p []byte, i int) int {
+	start := i
+	for i < len(p) && (p[i] > '>' || p[i] != '=' && !endsName(p[i])) {
+		i++
 	}
-}
-
-func (s *scanner) attrName(c byte) {
-	switch {
-	case isSpace(c):
-		s.state = inAfterAttrName
-	case c == '/':
-		s.state = inSelfClosing
-	case c == '=':
-		s.state = inBeforeValue
-	default:
-		s.nameByte(c)
-	}
-}
-
-func (s *scanner) afterAttrName(c byte) {
-	if c == '=' {
-		s.state = inBeforeValue
-	} else if !isSpace(c) {
-		s.beforeAttr(c)
-	}
-}
-
-func (s *scanner) nameByte(c byte) {
 	if s.wantMeta {
-		s.meta.name(c)
+		s.meta.name(p[start:i])
 	}
+	return i
 }
+
+// endsName reports whether c ends the name of a tag.
+func endsName(c byte) bool { return c == '>' || c == '/' || isSpace(c) }
 
 func (s *scanner) endAttr() {
 	if s.wantMeta {
 		s.meta.endAttr()
 	}
+}
+
+// beforeValue scans what is between = and the value.
+func (s *scanner) beforeValue(p []byte, i int) int {
+	for ; i < len(p); i++ {
+		switch c := p[i]; {
+		case isSpace(c):
+		case c == '"' || c == '\'':
+			s.quote, s.state = c, inQuotedValue
+			return i + 1
+		case c == '>': // no value at all
+			s.state = inBeforeAttr
+			return i
+		default:
+			s.state = inUnquotedValue
+			return i
+		}
+	}
+	return i
 }
 
 // value scans the value of an attribute.
@@ -423,7 +426,7 @@ func (s *scanner) value(p []byte, i int) int {
 		end, next = bytes.IndexByte(p[i:], s.quote), inAfterValue
 	} else {
 		for j, c := range p[i:] {
-			if isSpace(c) || c == '>' {
+			if c <= '>' && (c == '>' || isSpace(c)) {
 				end = j
 				break
 			}

@@ -12,32 +12,39 @@ func (s *scanner) rawText(p []byte, i int) int {
 	return i + n + 1
 }
 
-// rawEnd scans what may be the end tag of raw text, after its <. Where it is
-// not, s.back goes on.
-func (s *scanner) rawEnd(c byte, i int) int {
-	if s.state == inRawLess {
-		switch {
-		case c == '/':
-			s.state, s.matched = inRawEndName, 0
-			return i + 1
-		case c == '!' && s.tag&tagScript != 0:
-			s.state = inEscapeStart
-			return i + 1
-		}
-		s.state = s.back
-		return i
-	}
-	if s.matched < s.nraw {
-		if lower(c) == s.raw[s.matched] {
-			s.matched++
-			return i + 1
-		}
-	} else if isSpace(c) || c == '/' || c == '>' {
-		s.endTag, s.selfEnds, s.state = true, false, inBeforeAttr
-		s.rawEnded()
-		return i
+// rawLess scans what follows a < in raw text.
+func (s *scanner) rawLess(c byte, i int) int {
+	switch {
+	case c == '/':
+		s.state, s.matched = inRawEndName, 0
+		return i + 1
+	case c == '!' && s.tag&tagScript != 0:
+		s.state = inEscapeStart
+		return i + 1
 	}
 	s.state = s.back
+	return i
+}
+
+// rawEndName scans what follows </ in raw text: the name that ends it, or else
+// s.back goes on.
+func (s *scanner) rawEndName(p []byte, i int) int {
+	for ; i < len(p); i++ {
+		c := p[i]
+		if s.matched == s.nraw {
+			s.state = s.back
+			if endsName(c) {
+				s.endTag, s.state = true, inBeforeAttr
+				s.rawEnded()
+			}
+			return i
+		}
+		if lower(c) != s.raw[s.matched] {
+			s.state = s.back
+			return i
+		}
+		s.matched++
+	}
 	return i
 }
 
@@ -91,7 +98,7 @@ func (s *scanner) scriptName(c byte, i int, no, yes state) int {
 	case s.matched < len(name) && lower(c) == name[s.matched]:
 		s.matched++
 		return i + 1
-	case s.matched == len(name) && (isSpace(c) || c == '/' || c == '>'):
+	case s.matched == len(name) && endsName(c):
 		s.state, s.dashes = yes, 0
 		return i + 1
 	}
