@@ -13,7 +13,7 @@ type exitError struct{ code int }
 func (e exitError) Error() string { return fmt.Sprintf("exit %d", e.code) }
 
 type checkCmd struct {
-	Files []string `arg:"" name:"file" help:"A deckle.toml, whose template files are checked as well, or a template file." type:"path"`
+	Files []string `arg:"" name:"file" help:"A deckle.toml, whose template files are checked as well, or a template file."`
 }
 
 // Run prints everything that is wrong with the files, and ends with exit status

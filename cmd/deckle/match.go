@@ -13,7 +13,7 @@ import (
 )
 
 type matchCmd struct {
-	File string   `arg:"" help:"A template file (creative-opportunities.toml)." type:"path"`
+	File string   `arg:"" help:"A template file (creative-opportunities.toml)."`
 	URLs []string `arg:"" name:"url" help:"URLs or paths of the site."`
 }
 

@@ -80,7 +80,7 @@ func read[T any](t *table, key string, def T, want string, kinds []unstable.Kind
 // convertAt converts one value and reports what is wrong with it under a path.
 func convertAt[T any](d *document, path string, v *value, want string, kinds []unstable.Kind, convert func(*value) (T, *fault)) (out T, ok bool) {
 	if !slices.Contains(kinds, v.kind) {
-		d.errorf(v.start, path, "", "is %s, must be %s", kindName(v.kind), want)
+		d.errorf(v.start, path, quotesRemedy(v.kind, kinds), "is %s, must be %s", kindName(v.kind), want)
 		return out, false
 	}
 	out, bad := convert(v)
@@ -89,6 +89,18 @@ func convertAt[T any](d *document, path string, v *value, want string, kinds []u
 		return out, false
 	}
 	return out, true
+}
+
+// quotesRemedy is the remedy where only quotes are missing, or too many.
+func quotesRemedy(is unstable.Kind, want []unstable.Kind) string {
+	scalar := func(k unstable.Kind) bool { return k != unstable.Array && k != unstable.Table }
+	switch {
+	case slices.Contains(want, unstable.String) && scalar(is):
+		return "write it in quotes"
+	case is == unstable.String && slices.ContainsFunc(want, scalar):
+		return "write it without quotes"
+	}
+	return ""
 }
 
 // kindName is what people call a kind of value.
