@@ -117,6 +117,17 @@ describe.each<Interface>(['config', 'methods'])('through GPT’s %s', (kind) => 
     ]);
   });
 
+  test('a slot that the page has refreshed itself is not requested again', () => {
+    const {gpt, create} = setUp(kind, {a: kargo});
+    const adServer = create();
+    if (kind === 'config') gpt.googletag.setConfig({disableInitialLoad: true});
+    else gpt.googletag.pubads().disableInitialLoad();
+    gpt.googletag.defineSlot('/page/own', [1, 1], 'div-a');
+    gpt.googletag.pubads().refresh();
+    adServer.request([slot('a')]);
+    expect(gpt.requests).toHaveLength(1);
+  });
+
   test('a refresh before the render does not carry the keys any further', () => {
     const {gpt, create} = setUp(kind, {a: kargo});
     const adServer = create();
