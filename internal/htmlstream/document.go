@@ -16,6 +16,10 @@ const (
 // track and fill no more holes.
 const maxForeign = 64
 
+// maxForeignName is the longest name of an element within svg or math that we
+// follow. The standards have none of this length.
+const maxForeignName = 24
+
 // A document is what the scanner knows of the tree: as much of section 13.2.6 of
 // the HTML standard as decides where the points are.
 type document struct {
@@ -247,9 +251,9 @@ func (d *document) bodyOpens(t tag) {
 }
 
 // endTagNamed takes the name of an end tag that starts at the place at.
-func (d *document) endTagNamed(t tag, hash uint64, at int64) {
+func (d *document) endTagNamed(t tag, name []byte, at int64) {
 	if d.nforeign > 0 {
-		d.closeForeign(t, hash)
+		d.closeForeign(t, name)
 		return
 	}
 	if t&tagP != 0 && d.phase >= phaseBody {
@@ -300,7 +304,7 @@ func (d *document) endTagPhase(t tag, at int64) {
 }
 
 // openForeign takes a start tag that is svg or math, or within one.
-func (d *document) openForeign(t tag, hash uint64, selfEnds bool) {
+func (d *document) openForeign(t tag, name []byte, selfEnds bool) {
 	if d.integrates || d.nforeign == maxForeign || d.nforeign > 0 && t&mayBreakForeign != 0 {
 		d.giveUp()
 		return
@@ -308,13 +312,14 @@ func (d *document) openForeign(t tag, hash uint64, selfEnds bool) {
 	if selfEnds {
 		return
 	}
-	d.foreign[d.nforeign] = hash
+	d.foreign[d.nforeign] = hashOf(name)
 	d.nforeign++
 	d.integrates = t&integration != 0
 }
 
 // closeForeign takes an end tag within svg or math.
-func (d *document) closeForeign(t tag, hash uint64) {
+func (d *document) closeForeign(t tag, name []byte) {
+	hash := hashOf(name)
 	for n := d.nforeign; n > 0; n-- {
 		if d.foreign[n-1] == hash && t&(tagP|tagBr) == 0 {
 			d.nforeign, d.integrates, d.run = n-1, false, false
@@ -322,4 +327,13 @@ func (d *document) closeForeign(t tag, hash uint64) {
 		}
 	}
 	d.giveUp() // it closes something around
+}
+
+// hashOf is the FNV-1a hash of a name.
+func hashOf(name []byte) uint64 {
+	h := uint64(14695981039346656037)
+	for _, c := range name {
+		h = (h ^ uint64(c)) * 1099511628211
+	}
+	return h
 }

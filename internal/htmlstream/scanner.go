@@ -52,9 +52,9 @@ type scanner struct {
 	ref   reference
 
 	// Of the tag that is being read.
-	name     [16]byte // in lower case; longer ones are cut
-	nname    int      // length of the whole name
-	hash     uint64   // of the whole name
+	name     [maxForeignName]byte // in lower case
+	nname    int
+	long     bool // its name goes on, and is none we know
 	endTag   bool
 	tag      tag
 	quote    byte
@@ -203,7 +203,12 @@ func (s *scanner) text(p []byte, i int) int {
 		}
 	}
 	s.mark, s.state, s.ampersand = s.base+int64(i), inTagOpen, false
-	return i + 1
+	i++
+	if i < len(p) && isLetter(p[i]) { // as in tagOpen, but most tags come in one piece
+		s.startName(false)
+		return s.tagName(p, i)
+	}
+	return i
 }
 
 // reference scans a character reference before the body, which may be white space.
@@ -279,18 +284,22 @@ func (s *scanner) decideMarkup() {
 }
 
 func (s *scanner) startName(endTag bool) {
-	const fnvOffset = 14695981039346656037
-	s.state, s.endTag, s.nname, s.hash, s.selfEnds = inTagName, endTag, 0, fnvOffset, false
+	s.state, s.endTag, s.nname, s.long = inTagName, endTag, 0, false
 	if s.nforeign > 0 {
 		s.mark = -1 // nothing goes in before it
 	}
 }
 
 func (s *scanner) tagName(p []byte, i int) int {
-	const fnvPrime = 1099511628211
+	most := maxName
+	if s.nforeign > 0 {
+		most = maxForeignName
+	}
+	n := s.nname
 	for ; i < len(p); i++ {
 		c := p[i]
 		if c <= '>' && endsName(c) {
+			s.nname = n
 			s.named()
 			s.state = inBeforeAttr
 			if s.points != 0 {
@@ -298,19 +307,16 @@ func (s *scanner) tagName(p []byte, i int) int {
 			}
 			return s.attribute(p, i)
 		}
-		c = lower(c)
-		if s.nname < len(s.name) {
-			s.name[s.nname] = c
-		}
-		s.nname++
-		s.hash = (s.hash ^ uint64(c)) * fnvPrime
-		if s.nname > maxName && s.nforeign == 0 {
-			// Not longer than this, so that little is held back.
+		if n == most {
+			s.nname, s.long = n, true
 			s.named()
 			s.state = inLongTagName
-			return i + 1
+			return i
 		}
+		s.name[n] = lower(c)
+		n++
 	}
+	s.nname = n
 	return i
 }
 
@@ -326,12 +332,17 @@ func (s *scanner) longTagName(c byte, i int) int {
 func (s *scanner) named() {
 	at := s.mark
 	s.mark = -1
+	name := s.name[:s.nname]
 	s.tag = 0
-	if s.nname <= len(s.name) {
-		s.tag = classify(s.name[:s.nname])
+	switch {
+	case !s.long:
+		s.tag = classify(name)
+	case s.nforeign > 0:
+		s.giveUp()
+		return
 	}
 	if s.endTag {
-		s.endTagNamed(s.tag, s.hash, at)
+		s.endTagNamed(s.tag, name, at)
 		return
 	}
 	s.startTagNamed(s.tag, at)
@@ -359,7 +370,9 @@ func (s *scanner) attribute(p []byte, i int) int {
 			return i
 		case c == '=' && (s.state == inAttrName || s.state == inAfterAttrName):
 			s.state = inBeforeValue
-			return s.beforeValue(p, i)
+			if i = s.beforeValue(p, i); i < len(p) && s.state != inBeforeAttr {
+				i = s.value(p, i)
+			}
 		case isSpace(c):
 			if s.state == inAttrName {
 				s.state = inAfterAttrName
@@ -452,7 +465,7 @@ func (s *scanner) tagEnds(i int) {
 	s.state = inText
 	if !s.endTag {
 		if s.nforeign > 0 || s.tag&tagForeign != 0 {
-			s.openForeign(s.tag, s.hash, s.selfEnds)
+			s.openForeign(s.tag, s.name[:s.nname], s.selfEnds)
 		} else if s.tag&tagPlaintext != 0 {
 			s.state = inPlaintext
 			s.want = 0

@@ -9,7 +9,11 @@ func (s *scanner) rawText(p []byte, i int) int {
 		return len(p)
 	}
 	s.state, s.back = inRawLess, inRaw
-	return i + n + 1
+	i += n + 1
+	if i < len(p) {
+		return s.rawLess(p[i], i)
+	}
+	return i
 }
 
 // rawLess scans what follows a < in raw text.
