@@ -23,6 +23,7 @@ type document struct {
 	root     *value
 	where    map[string]int // path → offset of what has been read there
 	problems Problems
+	invalid  bool // whether an error is among them
 }
 
 // A value is a TOML value and its place.
@@ -99,7 +100,7 @@ func (d *document) checkSpec() {
 	}
 	if e, ok := errors.AsType[*toml.DecodeError](err); ok {
 		line, column := e.Position()
-		d.problems = append(d.problems, d.problem(Error, d.offset(line, column), strings.Join(e.Key(), "."), strings.TrimPrefix(e.Error(), "toml: "), ""))
+		d.errorf(d.offset(line, column), strings.Join(e.Key(), "."), "", "%s", strings.TrimPrefix(e.Error(), "toml: "))
 		return
 	}
 	d.errorf(0, "", "", "%v", err)
@@ -354,24 +355,36 @@ func (d *document) excerpt(at int) string {
 	return fmt.Sprintf("    %s\n    %s^", strings.ToValidUTF8(text, "?"), indent)
 }
 
-func (d *document) problem(s Severity, at int, key, msg, remedy string) Problem {
+// maxProblems bounds what is said of one file. Nobody reads more.
+const maxProblems = 1000
+
+// report adds a problem. Beyond the bound it may be left out, but never the only
+// error: a file is invalid because of its errors.
+func (d *document) report(s Severity, at int, key, msg, remedy string) {
+	if len(d.problems) >= maxProblems && (s != Error || d.invalid) {
+		return
+	}
+	d.invalid = d.invalid || s == Error
 	line, column := d.position(at)
-	return Problem{Severity: s, File: d.file, Line: line, Column: column, Key: key, Msg: msg, Remedy: remedy, Excerpt: d.excerpt(at)}
+	d.problems = append(d.problems, Problem{
+		Severity: s, File: d.file, Line: line, Column: column,
+		Key: key, Msg: msg, Remedy: remedy, Excerpt: d.excerpt(at),
+	})
 }
 
 // errorf reports an error at an offset.
 func (d *document) errorf(at int, key, remedy, format string, args ...any) {
-	d.problems = append(d.problems, d.problem(Error, at, key, fmt.Sprintf(format, args...), remedy))
+	d.report(Error, at, key, fmt.Sprintf(format, args...), remedy)
 }
 
 // warnf reports a warning at an offset.
 func (d *document) warnf(at int, key, remedy, format string, args ...any) {
-	d.problems = append(d.problems, d.problem(Warning, at, key, fmt.Sprintf(format, args...), remedy))
+	d.report(Warning, at, key, fmt.Sprintf(format, args...), remedy)
 }
 
 // notef reports a note at an offset.
 func (d *document) notef(at int, key, format string, args ...any) {
-	d.problems = append(d.problems, d.problem(Note, at, key, fmt.Sprintf(format, args...), ""))
+	d.report(Note, at, key, fmt.Sprintf(format, args...), "")
 }
 
 // faulty reports whether there is an error about a path.

@@ -33,7 +33,7 @@ func Load(path string) (*Config, Problems) {
 		return nil, unreadable(path, err)
 	}
 	c, d := parse(path, data)
-	if len(d.problems.Errors()) > 0 {
+	if d.invalid {
 		return nil, d.problems
 	}
 	return c, d.problems
@@ -126,7 +126,8 @@ func (l loader) read(c *Config) {
 }
 
 // file is the check of a file that has to be there, secret that of a secret one.
-func (l loader) file(t *table, key string) string   { return t.str(key, "", in(l.folder), isFile) }
+func (l loader) file(t *table, key string) string { return t.str(key, "", in(l.folder), isFile) }
+
 func (l loader) secret(t *table, key string) string { return t.str(key, "", in(l.folder), isSecret) }
 
 func (l loader) server(t *table, acmeCache string) Server {

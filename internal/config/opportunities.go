@@ -59,7 +59,7 @@ func readTemplate(path string, data []byte, defaults SiteDefaults) (*opportuniti
 		o.read(d.table())
 	}
 	var t *template.Template
-	if len(d.problems.Errors()) == 0 {
+	if !d.invalid {
 		t = o.compile()
 	}
 	d.problems.sort()
@@ -134,13 +134,20 @@ func (o *opportunities) readBuckets(t *table) deckle.PriceBuckets {
 		o.doc.errorf(ranges[maxRanges].at(), join(t.path, "price_buckets"), "", "%d ranges, %d are allowed", len(ranges), maxRanges)
 	}
 	var lower deckle.CPM
-	for _, r := range ranges {
-		custom.Ranges = append(custom.Ranges, o.readRange(r, lower))
-		lower = custom.Ranges[len(custom.Ranges)-1].Max
+	for _, t := range ranges {
+		r := o.readRange(t, lower)
+		if step := precisionStep(custom.Precision); r.Increment%step != 0 {
+			o.doc.warnf(o.doc.at(t.path+".increment"), t.path+".increment", "raise price_precision, or the step", "%s is finer than price_precision shows: different buckets get one hb_pb", r.Increment)
+		}
+		custom.Ranges = append(custom.Ranges, r)
+		lower = r.Max
 	}
 	if name == "custom" {
-		if len(ranges) == 0 && !t.has("price_buckets") {
-			t.missing("price_buckets", "list ranges, like [{ max = 5.0, increment = 0.05 }]")
+		const remedy = "list ranges, like [{ max = 5.0, increment = 0.05 }]"
+		if path := join(t.path, "price_buckets"); !t.has("price_buckets") {
+			t.missing("price_buckets", remedy)
+		} else if len(ranges) == 0 && o.doc.given(path) {
+			o.doc.errorf(o.doc.at(path), path, remedy, "is empty")
 		}
 		return custom
 	}
@@ -152,6 +159,15 @@ func (o *opportunities) readBuckets(t *table) deckle.PriceBuckets {
 	}
 	b, _ := deckle.Granularity(name) // every name of oneOf but custom is one
 	return b
+}
+
+// precisionStep is the least price that hb_pb shows with so many decimals.
+func precisionStep(decimals int) deckle.CPM {
+	step := deckle.CPM(1)
+	for range 6 - decimals {
+		step *= 10
+	}
+	return step
 }
 
 // readRange reads one range of price_buckets, above the maximum before it.
@@ -487,7 +503,7 @@ func (o *opportunities) compile() *template.Template {
 	if cost := t.Cost(); cost.WildcardNodes > cheapNodes {
 		o.doc.notef(o.doc.at("slot[0]"), "slot", "patterns that begin with a wildcard (%d) are read along with every path, as one automaton of %d nodes; a literal first segment would cost nothing on other paths", cost.WildcardFirst, cost.WildcardNodes)
 	}
-	if len(o.doc.problems.Errors()) > 0 {
+	if o.doc.invalid {
 		return nil
 	}
 	return t

@@ -213,6 +213,20 @@ func TestAnEmptiedFileIsNotValid(t *testing.T) {
 	}
 }
 
+// TestOnlySomeProblemsAreTold has so many warnings that no problem is told after
+// them, but for the error: without it the file would pass.
+func TestOnlySomeProblemsAreTold(t *testing.T) {
+	var warnings strings.Builder
+	for i := range maxProblems + 10 {
+		fmt.Fprintf(&warnings, "k%d = '='\n", i)
+	}
+	text := slotFile("", "[slot.targeting]\n"+warnings.String()+"[slot.providers.prebid]\n")
+	got, problems := parseTemplate("x.toml", text, standalone)
+	if got != nil || len(problems) != maxProblems+1 || len(problems.Errors()) != 1 {
+		t.Errorf("template %v with %d problems, %d errors", got, len(problems), len(problems.Errors()))
+	}
+}
+
 func FuzzLoadTemplate(f *testing.F) {
 	f.Add(readTestdata(f, opportunitiesFile))
 	f.Add([]byte("slot = 1\n[slot.a]\nx = [[{a.b=1}]]\n[[slot]]\n\"\" = {}\n"))

@@ -70,15 +70,19 @@ func (ps Problems) of(s Severity) Problems {
 }
 
 // Err is nil when there is no error among the problems; else it has one line for
-// each error.
+// each of the first errors, fit for a log.
 func (ps Problems) Err() error {
+	const most = 20
 	errs := ps.Errors()
 	if len(errs) == 0 {
 		return nil
 	}
-	lines := make([]string, len(errs))
-	for i, p := range errs {
-		lines[i] = p.String()
+	var lines []string
+	for _, p := range errs[:min(most, len(errs))] {
+		lines = append(lines, p.String())
+	}
+	if more := len(errs) - most; more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", more))
 	}
 	return errors.New(strings.Join(lines, "\n"))
 }
