@@ -1,0 +1,45 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+)
+
+// The README's two files are what they say they are: deckle check has nothing to
+// say about them, and the example path has the example slot.
+func TestReadmeConfiguration(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?s)```toml\n(.*?)```").FindAllSubmatch(readme, -1)
+	if len(blocks) != 2 {
+		t.Fatalf("%d toml blocks in the README, want deckle.toml and creative-opportunities.toml", len(blocks))
+	}
+	dir := t.TempDir()
+	files := []string{filepath.Join(dir, "deckle.toml"), filepath.Join(dir, "creative-opportunities.toml")}
+	for i, file := range files {
+		if err := os.WriteFile(file, blocks[i][1], 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out bytes.Buffer
+	if err := (&checkCmd{Files: files[:1]}).Run(&out); err != nil || !bytes.Contains(out.Bytes(), []byte("0 errors, 0 warnings")) {
+		t.Errorf("deckle check: %v\n%s", err, out.Bytes())
+	}
+	out.Reset()
+	if err := (&matchCmd{File: files[1], URLs: []string{"/2026/11/article"}}).Run(&out); err != nil || !bytes.Contains(out.Bytes(), []byte("atf_sidebar_ad")) {
+		t.Errorf("deckle match: %v\n%s", err, out.Bytes())
+	}
+}
+
+// The example of every key, at the top of the repository, is valid.
+func TestExampleConfiguration(t *testing.T) {
+	var out bytes.Buffer
+	if err := (&checkCmd{Files: []string{"../../deckle.example.toml"}}).Run(&out); err != nil {
+		t.Errorf("%v\n%s", err, out.Bytes())
+	}
+}
