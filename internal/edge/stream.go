@@ -56,13 +56,13 @@ func (p *page) stream(body io.ReadCloser) error {
 
 	html := htmlstream.NewWriter(p.out, htmlstream.Options{CharsetKnown: p.doc.charsetKnown, Points: p.points()}, p.fill)
 	bids := p.bidsDone()
-	var chunk []byte
 	var ended error
 	for ended == nil {
 		var err error
 		select {
 		case <-ahead.arrived:
-			chunk, ended = ahead.take(chunk)
+			var chunk []byte
+			chunk, ended = ahead.take()
 			_, err = html.Write(chunk)
 		case <-bids: // also while the origin stalls
 			bids = nil
