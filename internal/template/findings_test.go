@@ -52,6 +52,10 @@ func TestConflicts(t *testing.T) {
 		{"only on a byte that is not UTF-8", []template.Patterns{
 			{Include: []string{"/?"}, Exclude: []string{"/[!é]", "/é"}}, only("/*"),
 		}, []string{`0 1 "/\xff"`}},
+		{"not on a dot segment, but beside it", []template.Patterns{only("/[.-0]"), only("/[.-0]")}, []string{`0 1 "/0"`}},
+		{"only within a set", []template.Patterns{only("/[m-p]"), only("/?")}, []string{`0 1 "/m"`}},
+		{"only after a literal in a set", []template.Patterns{{Include: []string{"/[m-p]"}, Exclude: []string{"/m"}}, only("/?")}, []string{`0 1 "/n"`}},
+		{"a brace in common", []template.Patterns{only("/{a,b}/x*"), only("/{a,b}/*y")}, []string{`0 1 "/a/xy"`}},
 		{"three", []template.Patterns{only("/a", "/b"), only("/b", "/c"), only("/c", "/a")}, []string{`0 1 "/b"`, `0 2 "/a"`, `1 2 "/c"`}},
 	} {
 		var got []string
@@ -148,6 +152,12 @@ func TestWarnings(t *testing.T) {
 		{"no patterns", []template.Patterns{{}}, []string{"slot 0: has no page_patterns"}},
 		{"all excluded", []template.Patterns{{Include: []string{"/a/*", "/b"}, Exclude: []string{"/a/**", "/[a-c]"}}}, []string{"slot 0: can never match"}},
 		{"dot segments", []template.Patterns{only("/a/../b")}, []string{"slot 0: can never match"}},
+		{
+			"dot segments at the end",
+			[]template.Patterns{only("/.."), only("/."), only("/a/{.,..}"), only("/./a"), only("/a/../b")},
+			[]string{"slot 0: can never match", "slot 1: can never match", "slot 2: can never match", "slot 3: can never match", "slot 4: can never match"},
+		},
+		{"surrogates", []template.Patterns{only("/[!\x00-\ud7ff\ue000-\U0010FFFF]")}, []string{"slot 0: can never match"}},
 		{"only the slash", []template.Patterns{only("/a[/]b")}, []string{"slot 0: can never match"}},
 		{
 			"one of two excluded",

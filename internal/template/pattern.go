@@ -129,8 +129,8 @@ func writeSample(b *strings.Builder, elems []elem) (ok bool) {
 		case opChar:
 			b.WriteRune(e.char)
 		case opSet:
-			if len(e.set) == 0 || e.set[0].lo >= 0xD800 && e.set[0].lo < 0xE000 {
-				return false // no character of a path
+			if len(e.set) == 0 {
+				return false
 			}
 			b.WriteRune(e.set[0].lo)
 		case opOne, opStar:
@@ -348,22 +348,26 @@ func (p *parser) checkStars(elems []elem, after bool) (bool, error) {
 // A runeRange holds the code points from lo to hi, both included.
 type runeRange struct{ lo, hi rune }
 
-// A charSet is a set of code points without "/": ascending ranges that do not touch.
+// A charSet is a set of characters, never with "/": ascending ranges that do not
+// touch.
 type charSet []runeRange
 
-// newCharSet is the union of ranges, or what is not in it, without "/".
+// newCharSet is the union of ranges, or what is not in it, as far as a set may
+// have it.
 func newCharSet(ranges []runeRange, negated bool) charSet {
 	slices.SortFunc(ranges, func(a, b runeRange) int { return int(a.lo - b.lo) })
-	var set charSet
 	if negated {
 		ranges = complement(ranges)
 	}
+	var all, set charSet
 	for _, r := range ranges {
-		if r.lo <= '/' && r.hi >= '/' {
-			set = set.with(runeRange{r.lo, '/' - 1}).with(runeRange{'/' + 1, r.hi})
-			continue
+		all = all.with(r)
+	}
+	allowed := [...]runeRange{{0, '/' - 1}, {'/' + 1, 0xD7FF}, {0xE000, utf8.MaxRune}} // surrogates are no characters
+	for _, r := range all {
+		for _, a := range allowed {
+			set = set.with(runeRange{max(r.lo, a.lo), min(r.hi, a.hi)})
 		}
-		set = set.with(r)
 	}
 	return set
 }

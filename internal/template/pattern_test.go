@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -171,6 +172,9 @@ func TestPatternMatch(t *testing.T) {
 		{"/\uFFFD", "/\xff", false},
 		{"/[\uFFFD]", "/\xff", false},
 		{"/\uFFFD", "/\uFFFD", true},
+		{"/?\uFFFD", "/a\xff", false},
+		{"/?[\uFFFD]", "/a\xff", false},
+		{"/?\uFFFD", "/a\uFFFD", true},
 		// Surrogates and overlong forms are not UTF-8 either.
 		{"/?", "/\xed\xa0\x80", false},
 		{"/???", "/\xed\xa0\x80", true},
@@ -192,6 +196,9 @@ func TestPatternMatch(t *testing.T) {
 		if got := parse(t, c.pattern).Match(c.path); got != c.want {
 			t.Errorf("%q against %q = %v, want %v", c.pattern, c.path, got, c.want)
 		}
+		if got := newTemplate(t, only(c.pattern)).Match(c.path, nil); (got != nil) != c.want {
+			t.Errorf("template: %q against %q = %v, want %v", c.pattern, c.path, got, c.want)
+		}
 		if got := refMatch(c.pattern, c.path); got != c.want {
 			t.Errorf("reference: %q against %q = %v, want %v", c.pattern, c.path, got, c.want)
 		}
@@ -212,12 +219,13 @@ func TestPatternAgainstReference(t *testing.T) {
 }
 
 // doublestar is somebody else's reading of the same language where the two
-// agree: valid UTF-8, no **, and no set that has a slash in between (there it
-// matches the slash).
+// agree. There, ** is something else, a set may match a slash, and an empty
+// alternative at the end may match nothing ("/*{}" does not match "/").
 func TestPatternAgainstDoublestar(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		agree := func(s string) bool {
-			return utf8.ValidString(s) && !strings.Contains(s, "**") && !strings.Contains(s, "[!") && !strings.Contains(s, "[.-0]")
+			differs := func(part string) bool { return strings.Contains(s, part) }
+			return utf8.ValidString(s) && !slices.ContainsFunc([]string{"**", "[!", "[.-0]", "{}", "{,", ",,", ",}"}, differs)
 		}
 		pattern := genPattern().Filter(agree).Draw(t, "pattern")
 		path := genPath().Filter(agree).Draw(t, "path")

@@ -197,7 +197,8 @@ func newAlphabet(g *graph) alphabet {
 }
 
 // of are characters such that every other one leads from nodes where one of
-// them leads.
+// them leads. That they may have no "." does no harm: whatever reads it without
+// naming it reads noChar as well, and that is never a dot segment.
 func (a alphabet) of(nodes []uint32) []rune {
 	var chars []rune
 	any, sets := false, false
@@ -213,7 +214,7 @@ func (a alphabet) of(nodes []uint32) []rune {
 		}
 	}
 	if any || sets {
-		chars = append(chars, '/', '.', noChar)
+		chars = append(chars, '/', noChar)
 	}
 	if sets {
 		for _, c := range slices.Clone(chars) {
@@ -221,12 +222,8 @@ func (a alphabet) of(nodes []uint32) []rune {
 		}
 		chars = append(chars, a.bounds...)
 	}
-	for i, c := range chars {
-		if c >= 0xD800 && c < 0xE000 {
-			chars[i] = 0xE000 // surrogates are no characters of a path
-		}
-	}
-	chars = slices.DeleteFunc(chars, func(c rune) bool { return c > utf8.MaxRune })
+	// A boundary may lie behind the last character, or where there are none.
+	chars = slices.DeleteFunc(chars, func(c rune) bool { return c != noChar && !utf8.ValidRune(c) })
 	slices.SortFunc(chars, func(a, b rune) int { return cmp.Compare(rank(a), rank(b)) })
 	return slices.Compact(chars)
 }

@@ -71,6 +71,29 @@ func TestMatch(t *testing.T) {
 	}
 }
 
+// A node of many children, among them the first, the last and those around the
+// middle of every half.
+func TestMatchWide(t *testing.T) {
+	const letters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	var patterns []template.Patterns
+	for _, c := range letters {
+		patterns = append(patterns, only("/"+string(c), "/x/*/"+string(c)))
+	}
+	tmpl := newTemplate(t, patterns...)
+	for i, c := range letters {
+		for _, path := range []string{"/" + string(c), "/x/y/" + string(c)} {
+			if got := tmpl.Match(path, nil); !slices.Equal(got, []int{i}) {
+				t.Errorf("Match(%q) = %v, want [%d]", path, got, i)
+			}
+		}
+	}
+	for _, path := range []string{"/-", "/:", "/[", "/~", "/x/y/:"} {
+		if got := tmpl.Match(path, nil); got != nil {
+			t.Errorf("Match(%q) = %v, want none", path, got)
+		}
+	}
+}
+
 func TestMatchAgainstReference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		patterns := genPatterns().Draw(t, "patterns")
