@@ -5,7 +5,6 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"deckle"
 	"deckle/internal/config"
@@ -21,7 +20,7 @@ type matchCmd struct {
 // ad unit path, and which slots it just misses. A template file with an error has
 // no slots: its problems are printed, and the exit status is 1.
 func (c *matchCmd) Run(out io.Writer) error {
-	t, patterns, problems := config.LoadPatterns(c.File, config.SiteDefaults{AuctionTimeout: time.Second, AdServer: deckle.GAM})
+	t, patterns, problems := config.LoadPatterns(c.File, config.SiteDefaults{})
 	if t == nil {
 		if _, err := problems.WriteTo(out); err != nil {
 			return err

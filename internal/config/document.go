@@ -144,7 +144,7 @@ func (b *builder) recoverFrom(err error, end int) int {
 	if e, ok := errors.AsType[*unstable.ParserError](err); ok {
 		at = b.base + int(b.parser.Range(e.Highlight).Offset)
 	}
-	start := d.nextExpression(end)
+	start := d.skipTrivia(end, "")
 	line := d.lineEnd(start)
 	name, _, found := bytes.Cut(d.data[start:line], []byte("="))
 	key := strings.TrimSpace(string(name))
@@ -304,9 +304,6 @@ func (d *document) skipTrivia(at int, separator string) int {
 	}
 	return at
 }
-
-// nextExpression is where the expression after an offset starts.
-func (d *document) nextExpression(at int) int { return d.skipTrivia(at, "") }
 
 // lineEnd is the offset of the newline that ends the line of an offset.
 func (d *document) lineEnd(at int) int {

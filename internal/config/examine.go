@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
-
-	"deckle"
 )
 
 // Examine reads files as `deckle check` does: each may be a deckle.toml, whose
@@ -20,10 +17,6 @@ func Examine(paths ...string) Problems {
 	}
 	return e.problems
 }
-
-// standalone are the defaults for a template file of which no deckle.toml is
-// known: those of deckle.toml itself.
-var standalone = SiteDefaults{AuctionTimeout: time.Second, AdServer: deckle.GAM}
 
 // An examination collects what is wrong with some files; each is read once.
 type examination struct {
@@ -41,7 +34,7 @@ func (e *examination) file(path string) {
 		return
 	}
 	if isTemplate(path, data) {
-		_, problems := parseTemplate(path, data, standalone)
+		_, problems := parseTemplate(path, data, SiteDefaults{})
 		e.problems = append(e.problems, problems...)
 		return
 	}

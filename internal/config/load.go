@@ -21,8 +21,10 @@ import (
 // bytes each are less.
 const maxFileBytes = 32 << 20
 
-// maxTimeout bounds every timeout of an auction: a page is not held for longer.
-const maxTimeout = 10 * time.Second
+const (
+	defaultTimeout = time.Second
+	maxTimeout     = 10 * time.Second // of an auction: a page is not held for longer
+)
 
 // Load reads a deckle.toml. It reports everything that is wrong with the file at
 // once, in the order of its lines; the configuration is nil if an error is among
@@ -212,7 +214,7 @@ func (l loader) auction(t *table) Auction {
 	defer t.close()
 	a := Auction{
 		Enabled:       t.boolean("enabled", true),
-		Timeout:       t.millis("timeout_ms", time.Second, time.Millisecond, maxTimeout),
+		Timeout:       t.millis("timeout_ms", defaultTimeout, time.Millisecond, maxTimeout),
 		Providers:     t.strs("providers", []string{"prebid"}, isProvider, once()),
 		Endpoint:      t.boolean("endpoint", false),
 		ClientParams:  t.boolean("client_params", false),

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -15,9 +16,10 @@ import (
 )
 
 // SiteDefaults are what deckle.toml says where a site's template file is silent.
+// The zero value is a deckle.toml that is silent, too.
 type SiteDefaults struct {
-	AuctionTimeout time.Duration   // [auction].timeout_ms
-	AdServer       deckle.AdServer // [[site]].ad_server
+	AuctionTimeout time.Duration   // [auction].timeout_ms; 1s
+	AdServer       deckle.AdServer // [[site]].ad_server; gam
 }
 
 // TemplateDefaults are the defaults of one site's template file.
@@ -53,6 +55,8 @@ func parseTemplate(path string, data []byte, defaults SiteDefaults) (*template.T
 // readTemplate reads the text of a template file. The template is nil if there is
 // an error among the problems of its document.
 func readTemplate(path string, data []byte, defaults SiteDefaults) (*opportunities, *template.Template) {
+	defaults.AuctionTimeout = cmp.Or(defaults.AuctionTimeout, defaultTimeout)
+	defaults.AdServer = cmp.Or(defaults.AdServer, deckle.GAM)
 	d, complete := parseDocument(path, data)
 	o := &opportunities{doc: d, defaults: defaults, ids: map[string]int{}}
 	if complete {

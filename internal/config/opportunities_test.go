@@ -16,7 +16,7 @@ import (
 const opportunitiesFile = "testdata/every-key.toml"
 
 func TestEveryKeyOfATemplate(t *testing.T) {
-	got, problems := LoadTemplate(opportunitiesFile, standalone)
+	got, problems := LoadTemplate(opportunitiesFile, SiteDefaults{})
 	if got == nil {
 		t.Fatal(problems)
 	}
@@ -99,11 +99,11 @@ func TestDefaultsOfATemplate(t *testing.T) {
 }
 
 func TestHeadHoldFollowsTheTimeout(t *testing.T) {
-	got, problems := parseTemplate("x.toml", slotFile("auction_timeout_ms = 300", ""), standalone)
+	got, problems := parseTemplate("x.toml", slotFile("auction_timeout_ms = 300", ""), SiteDefaults{})
 	if got == nil || got.HeadHold != 300*time.Millisecond {
 		t.Errorf("%v, %v; want a hold of 300ms", got, problems)
 	}
-	got, problems = parseTemplate("x.toml", slotFile("head_hold_ms = 0", ""), standalone)
+	got, problems = parseTemplate("x.toml", slotFile("head_hold_ms = 0", ""), SiteDefaults{})
 	if got == nil || got.HeadHold != 0 || got.AuctionTimeout != time.Second {
 		t.Errorf("%v, %v; want no hold", got, problems)
 	}
@@ -114,13 +114,13 @@ func TestFloorsAreExact(t *testing.T) {
 		"0": 0, "0.1": 100_000, "1.496": 1_496_000, "+2.5": 2_500_000, "1_000.000_001": 1_000_000_001,
 		"15e-1": 1_500_000, "0.0000005": 1, "0.0000004999999999999999999": 0, "999999.999999": 999_999_999_999,
 	} {
-		got, problems := parseTemplate("x.toml", slotFile("", "floor_price = "+literal), standalone)
+		got, problems := parseTemplate("x.toml", slotFile("", "floor_price = "+literal), SiteDefaults{})
 		if got == nil || got.Slots[0].Floor != want {
 			t.Errorf("floor_price = %s: %v, %v; want %d micros", literal, got, problems, want)
 		}
 	}
 	for _, literal := range []string{"-0.1", "nan", "inf", "1000001", "0x10", "1e300", `"0.5"`} {
-		if got, _ := parseTemplate("x.toml", slotFile("", "floor_price = "+literal), standalone); got != nil {
+		if got, _ := parseTemplate("x.toml", slotFile("", "floor_price = "+literal), SiteDefaults{}); got != nil {
 			t.Errorf("floor_price = %s passes: %v", literal, got.Slots[0].Floor)
 		}
 	}
@@ -133,7 +133,7 @@ func TestUnitPaths(t *testing.T) {
 		"/{network_id}/{section}.top": "/123/{section}.top",
 		"123/a":                       "", "/123": "", "/abc/a": "", "/123/{page}": "", "/123/a b": "", "/123//a": "", "/123/a/": "",
 	} {
-		got, _ := parseTemplate("x.toml", slotFile("", fmt.Sprintf("gam_unit_path = %q", written)), standalone)
+		got, _ := parseTemplate("x.toml", slotFile("", fmt.Sprintf("gam_unit_path = %q", written)), SiteDefaults{})
 		switch {
 		case got == nil && want != "":
 			t.Errorf("%s is refused", written)
@@ -171,7 +171,7 @@ func TestLimitsOfATemplate(t *testing.T) {
 		{"long pattern", slotFile("", "exclude = ['/"+strings.Repeat("a", 256)+"']"), "is 257 bytes long"},
 		{"alternatives", slotFile("", "exclude = ['/{"+strings.Repeat("a,", 64)+"a}']"), "64"},
 	} {
-		got, problems := parseTemplate("x.toml", c.data, standalone)
+		got, problems := parseTemplate("x.toml", c.data, SiteDefaults{})
 		errs := problems.Errors()
 		switch {
 		case c.want == "" && got == nil:
@@ -188,7 +188,7 @@ func TestBeginningsOfATemplate(t *testing.T) {
 	data := readTestdata(t, opportunitiesFile)
 	valid := 0
 	for n := range data {
-		got, problems := parseTemplate("x.toml", data[:n], standalone)
+		got, problems := parseTemplate("x.toml", data[:n], SiteDefaults{})
 		checkPlaces(t, data[:n], problems)
 		if (got == nil) != (len(problems.Errors()) > 0) {
 			t.Fatalf("the first %d bytes: template %v, problems %v", n, got, problems)
@@ -204,11 +204,11 @@ func TestBeginningsOfATemplate(t *testing.T) {
 
 func TestAnEmptiedFileIsNotValid(t *testing.T) {
 	for _, text := range []string{"", "\n", "# nothing"} {
-		if got, _ := parseTemplate("x.toml", []byte(text), standalone); got != nil {
+		if got, _ := parseTemplate("x.toml", []byte(text), SiteDefaults{}); got != nil {
 			t.Errorf("%q is a valid template", text)
 		}
 	}
-	if got, problems := parseTemplate("x.toml", []byte("[creative_opportunities]\n"), standalone); got == nil || len(got.Slots) != 0 {
+	if got, problems := parseTemplate("x.toml", []byte("[creative_opportunities]\n"), SiteDefaults{}); got == nil || len(got.Slots) != 0 {
 		t.Errorf("a file without slots is not valid: %v", problems)
 	}
 }
@@ -221,7 +221,7 @@ func TestOnlySomeProblemsAreTold(t *testing.T) {
 		fmt.Fprintf(&warnings, "k%d = '='\n", i)
 	}
 	text := slotFile("", "[slot.targeting]\n"+warnings.String()+"[slot.providers.prebid]\n")
-	got, problems := parseTemplate("x.toml", text, standalone)
+	got, problems := parseTemplate("x.toml", text, SiteDefaults{})
 	if got != nil || len(problems) != maxProblems+1 || len(problems.Errors()) != 1 {
 		t.Errorf("template %v with %d problems, %d errors", got, len(problems), len(problems.Errors()))
 	}
@@ -231,7 +231,7 @@ func FuzzLoadTemplate(f *testing.F) {
 	f.Add(readTestdata(f, opportunitiesFile))
 	f.Add([]byte("slot = 1\n[slot.a]\nx = [[{a.b=1}]]\n[[slot]]\n\"\" = {}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		got, problems := parseTemplate("x.toml", data, standalone)
+		got, problems := parseTemplate("x.toml", data, SiteDefaults{})
 		checkPlaces(t, data, problems)
 		if (got == nil) != (len(problems.Errors()) > 0) {
 			t.Errorf("template %v with problems %v", got, problems)

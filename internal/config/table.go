@@ -34,7 +34,7 @@ func faultf(remedy, format string, args ...any) *fault {
 	return &fault{fmt.Sprintf(format, args...), remedy}
 }
 
-// root is the table of the whole file.
+// table is the table of the whole file.
 func (d *document) table() *table { return &table{doc: d, val: d.root} }
 
 // find is the value of a key; nil when it is absent or cannot be read at all.

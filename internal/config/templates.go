@@ -81,9 +81,10 @@ var (
 	errBeingWritten = errors.New("is still being written")
 )
 
-// Watch loads the template of every site. It never fails: what is wrong
-// is logged and in [Templates.States]. From then on [Templates.Run] follows them. A file that is being written at this
-// moment is waited for, two seconds at most.
+// Watch loads the template of every site; [Templates.Run] follows the files from
+// then on. It never fails: what is wrong is logged and in [Templates.States]. A
+// file that is being written at this moment is waited for, two seconds at most
+// for all of them together.
 func Watch(c *Config, log *slog.Logger) *Templates {
 	t := &Templates{byID: map[string]*siteTemplate{}, reload: make(chan struct{}, 1), log: log}
 	deadline := time.Now().Add(startTime)
@@ -301,7 +302,8 @@ func statusOf(t *template.Template) TemplateStatus {
 	return TemplateDisabled
 }
 
-// refuse goes on with the last good version because the file cannot be used.
+// refuse goes on with the last good version because the file cannot be used; also
+// after an absence that had switched ads off, for the file is there again.
 func (s *siteTemplate) refuse(now time.Time, problems Problems) {
 	if s.good == nil {
 		s.restore()
