@@ -16,6 +16,7 @@ import (
 // behaviours that Google's reference promises, through both interfaces where both
 // have them.
 func TestGPTDouble(t *testing.T) {
+	t.Parallel()
 	script, err := os.ReadFile("testdata/gpt.js")
 	if err != nil {
 		t.Fatal(err)

@@ -32,13 +32,17 @@ func hostileImps() map[string]StoredImp {
 			NURL: `javascript:` + set,
 			BURL: `javascript:` + set,
 		}),
-		// A creative that reaches for the page around it. Its frame may navigate the top
-		// window only after a click, and has another origin.
+		// A creative that reaches for the page around it, and reports that it has tried
+		// (an event of the kind "ran"). Its frame has another origin.
 		"hostile-parent": hostile(Offer{AdM: `<p>ad</p><script>
-for (const f of [() => { parent.` + HostileMark + `=1 }, () => { top.` + HostileMark + `=1 },
-	() => { parent.document.body.innerHTML = "" }, () => { top.location = "about:blank#hostile" },
-	() => { parent.postMessage(JSON.stringify({message: "Prebid Request", adId: "another"}), "*") },
-	() => { document.cookie = "hostile=1" }]) try { f() } catch (e) {}
+for (const attempt of [
+	() => { parent.` + HostileMark + `=1 },
+	() => { top.` + HostileMark + `=1 },
+	() => { top.document.body.innerHTML = "" },
+	() => { top.location = "about:blank#hostile" },
+	() => { top.postMessage(JSON.stringify({message: "Prebid Request", adId: "of another slot"}), "*") },
+]) try { attempt() } catch (e) {}
+new Image().src = "` + BaseMacro + `/ev/ran?b=hostile-parent";
 </script>`}),
 	}
 }

@@ -39,11 +39,6 @@ func (l *Latency) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalText writes l as UnmarshalText reads it.
-func (l Latency) MarshalText() ([]byte, error) {
-	return fmt.Appendf(nil, "prebid=%v,origin=%v,gpt=%v", l.Prebid, l.Origin, l.GPT), nil
-}
-
 // wait returns after d, or false as soon as ctx is done.
 func wait(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {

@@ -12,6 +12,7 @@ import (
 // is wider than the screen, every picture is there, the console is clean. With
 // SCREENSHOTS=folder there is something to look at.
 func TestMagazineOnScreens(t *testing.T) {
+	t.Parallel()
 	w := start(t, sim.Options{})
 	b := browser.Start(t)
 	for screen, view := range map[string]browser.View{"laptop": browser.Desktop(), "phone": browser.Phone()} {

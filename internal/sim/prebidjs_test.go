@@ -21,6 +21,7 @@ import (
 // markup goes through Prebid.js's own bridge, and a low price loses to the house.
 // So what our client is tested with is not made to its measure.
 func TestPrebidJSRunsInTheWorld(t *testing.T) {
+	t.Parallel()
 	bundle, universal := npm(t)
 	b := browser.Start(t)
 	tests := []struct {
@@ -113,7 +114,12 @@ func prebidPage(t *testing.T, w *sim.World) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.NewReplacer("PREBID_URL", w.PrebidURL, "GPT_URL", w.GPTURL()).Replace(string(html))
+	return replaceURLs(w, string(html))
+}
+
+// replaceURLs puts the addresses of the world into a page.
+func replaceURLs(w *sim.World, html string) string {
+	return strings.NewReplacer("PREBID_URL", w.PrebidURL, "GPT_URL", w.GPTURL()).Replace(html)
 }
 
 // npm builds Prebid.js and reads Prebid Universal Creative from web/node_modules.

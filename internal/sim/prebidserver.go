@@ -43,7 +43,7 @@ type PrebidOptions struct {
 //
 //	POST /openrtb2/auction   bid request → bid response
 //	GET  /img?s=&w=&h=       a seat's ad, as SVG
-//	GET  /ev/{kind}?b=&p=    imp (pixel), nurl, burl, lurl; /event: win and imp of Prebid Server itself
+//	GET  /ev/{kind}?b=&p=    imp (pixel), nurl, burl, lurl, ran (a hostile script); /event: win and imp of Prebid Server itself
 type PrebidServer struct {
 	options PrebidOptions
 	mux     http.ServeMux
@@ -59,7 +59,7 @@ type PrebidServer struct {
 // An Event is a notice or an impression that a bidder has got.
 type Event struct {
 	At    time.Time
-	Kind  string // imp, nurl, burl, lurl; win and pbs-imp are Prebid Server's own
+	Kind  string // imp, nurl, burl, lurl, ran; win and pbs-imp are Prebid Server's own
 	Bid   string // bid.id
 	Price string // what has been put in place of ${AUCTION_PRICE}
 	Query string // the whole query, as it came

@@ -186,6 +186,7 @@ func TestNoticesAndRequestsAreRemembered(t *testing.T) {
 
 // Every fault does what its name says, as a stored imp and as a switch.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	w := start(t, sim.Options{})
 	want := map[sim.Fault]string{
 		sim.Hang: "timeout", sim.Drip: "timeout", sim.EndlessHeaders: "timeout", sim.Reset: "error",

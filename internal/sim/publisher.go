@@ -143,7 +143,11 @@ func (p *Publisher) page(pages *template.Template, name string, fill func(*view,
 		Page{
 			Status: v.status, Chunks: parts, Gzip: true,
 			FirstByte: p.options.Latency / 2, Pause: p.options.Latency / 4,
-			Header: http.Header{"Cache-Control": {"public, max-age=60"}, "Etag": {`"` + strconv.FormatUint(hash(v.Title), 36) + `"`}},
+			Header: http.Header{
+				"Cache-Control": {"public, max-age=60"},
+				"Etag":          {`"` + strconv.FormatUint(hash(v.Title+v.Consent), 36) + `"`},
+				"Vary":          {"Cookie"}, // the footer says what the reader has answered
+			},
 		}.serve(w, r)
 	}
 }

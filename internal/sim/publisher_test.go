@@ -117,6 +117,7 @@ func TestPreferencesWriteTheTCString(t *testing.T) {
 }
 
 func TestPageFaults(t *testing.T) {
+	t.Parallel()
 	w := start(t, sim.Options{})
 	client := &http.Client{Timeout: 300 * time.Millisecond, Transport: &http.Transport{DisableCompression: true}}
 	t.Cleanup(client.CloseIdleConnections)

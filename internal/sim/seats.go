@@ -68,7 +68,7 @@ func (a *seatAuction) bid(im *imp, st *StoredImp, o Offer, i int) bid {
 		DealID: o.Deal, W: size.W, H: size.H, Exp: 300, MType: 1,
 	}
 	override(&b.ImpID, o.ImpID)
-	override(&b.AdM, o.AdM)
+	override(&b.AdM, strings.ReplaceAll(o.AdM, BaseMacro, a.base))
 	override(&b.CrID, o.CrID)
 	override(&b.NURL, o.NURL)
 	override(&b.BURL, o.BURL)

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 )
 
@@ -43,6 +44,7 @@ type World struct {
 	PublisherURL, PrebidURL, AdServerURL string
 
 	servers []*http.Server
+	serving sync.WaitGroup
 	stop    context.CancelFunc // ends handlers that have taken over their connection
 }
 
@@ -90,7 +92,7 @@ func (w *World) serve(ctx context.Context, h http.Handler) (string, error) {
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 	}
 	w.servers = append(w.servers, s)
-	go func() { _ = s.Serve(ln) }() // ended by Close; its error says no more than that
+	w.serving.Go(func() { _ = s.Serve(ln) }) // ends with Close; its error says no more than that
 	return "http://" + ln.Addr().String(), nil
 }
 
@@ -101,6 +103,7 @@ func (w *World) Close() error {
 	for _, s := range w.servers {
 		errs = append(errs, s.Close())
 	}
+	w.serving.Wait()
 	return errors.Join(errs...)
 }
 

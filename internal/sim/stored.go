@@ -31,7 +31,8 @@ type Offer struct {
 	// ImpID is named in the bid in place of the imp's own id.
 	ImpID string
 
-	// AdM is the markup. Empty: the seat's own ad. [NoMarkup]: none.
+	// AdM is the markup, in which [BaseMacro] is filled in. Empty: the seat's own ad.
+	// [NoMarkup]: none.
 	AdM string
 
 	// Garbage makes the seat answer its server with something that is not JSON.
@@ -45,6 +46,10 @@ type Offer struct {
 
 // NoMarkup as an [Offer.AdM] leaves bid.adm out.
 const NoMarkup = "\x00none"
+
+// BaseMacro in an [Offer.AdM] becomes the server's own address, without a scheme:
+// "//127.0.0.1:port".
+const BaseMacro = "${SIM_BASE}"
 
 // The three seats that bid, by the codes of real Prebid Server adapters.
 const (

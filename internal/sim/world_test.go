@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -97,9 +98,8 @@ func TestLatency(t *testing.T) {
 	if err := l.UnmarshalText([]byte("prebid=80ms, origin=40ms,gpt=30ms")); err != nil {
 		t.Fatal(err)
 	}
-	text, err := l.MarshalText()
-	if err != nil || string(text) != "prebid=80ms,origin=40ms,gpt=30ms" {
-		t.Errorf("latency = %s, %v", text, err)
+	if want := (sim.Latency{Prebid: 80 * time.Millisecond, Origin: 40 * time.Millisecond, GPT: 30 * time.Millisecond}); l != want {
+		t.Errorf("latency = %+v, want %+v", l, want)
 	}
 	for _, bad := range []string{"", "prebid", "prebid=", "prebid=-1s", "gpt=2h", "redis=1ms"} {
 		if err := l.UnmarshalText([]byte(bad)); err == nil {
