@@ -117,8 +117,10 @@ func (o *opportunities) readSettings(t *table) {
 		SPA:            t.boolean("spa", false),
 		Enabled:        t.boolean("enabled", true),
 	}
-	if o.settings.SPA {
-		o.doc.errorf(o.doc.at("creative_opportunities.spa"), "creative_opportunities.spa", "leave it out", "not built yet: single-page navigation")
+	for _, u := range unbuiltOfTemplate {
+		if u.on(&o.settings) {
+			o.doc.refuse(join(t.path, u.key), u.what)
+		}
 	}
 	if !o.settings.Enabled {
 		o.doc.warnf(o.doc.at("creative_opportunities.enabled"), "creative_opportunities.enabled", "", "the site has no ads while this is false")
@@ -203,11 +205,8 @@ var targetingKeys = []string{
 
 func (o *opportunities) readTargetingKeys(t *table) []string {
 	keys := t.strs("targeting_keys", []string{"hb_pb", "hb_bidder", "hb_adid"}, once(), func(s string) (string, *fault) {
-		switch {
-		case !slices.Contains(targetingKeys, s):
+		if !slices.Contains(targetingKeys, s) {
 			return "", faultf("of: "+strings.Join(targetingKeys, " "), "%.80q is not known", s)
-		case strings.HasPrefix(s, "hb_cache_"):
-			return "", faultf("leave it out", "not built yet: Prebid Server's cache")
 		}
 		return s, nil
 	})
@@ -239,7 +238,14 @@ func (o *opportunities) readSlot(t *table) {
 	o.readProviders(t, &s)
 	t.close()
 
-	o.refuseUnbuilt(t, &s)
+	for _, u := range unbuiltOfSlot {
+		if u.on(&s) {
+			o.doc.refuse(join(t.path, u.key), u.what)
+		}
+	}
+	if s.Kind == deckle.Magazine {
+		o.doc.warnf(o.doc.at(t.path+".kind"), t.path+".kind", "", "nothing fills magazine slots yet")
+	}
 	if first, dup := o.ids[id]; dup && id != "" {
 		o.doc.errorf(o.doc.at(t.path+".id"), t.path+".id", "give each slot its own", "%q is the id of %s already", id, o.paths[first])
 	} else {
@@ -248,16 +254,6 @@ func (o *opportunities) readSlot(t *table) {
 	o.slots = append(o.slots, s)
 	o.patterns = append(o.patterns, p)
 	o.paths = append(o.paths, t.path)
-}
-
-// refuseUnbuilt says what of a slot has no effect yet.
-func (o *opportunities) refuseUnbuilt(t *table, s *deckle.Slot) {
-	if s.AdServer == deckle.NoAdServer && t.has("ad_server") {
-		o.doc.errorf(o.doc.at(t.path+".ad_server"), t.path+".ad_server", "leave it out", "not built yet: rendering without an ad server")
-	}
-	if s.Kind == deckle.Magazine {
-		o.doc.warnf(o.doc.at(t.path+".kind"), t.path+".kind", "", "nothing fills magazine slots yet")
-	}
 }
 
 // readPatterns reads a list of patterns; each fault points into its pattern.

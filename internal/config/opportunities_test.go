@@ -98,6 +98,23 @@ func TestDefaultsOfATemplate(t *testing.T) {
 	}
 }
 
+func TestWhatIsNotBuiltIsRefusedInATemplate(t *testing.T) {
+	settings := map[string]string{"spa": "true", "targeting_keys": `["hb_adid", "hb_cache_id"]`}
+	if len(settings) != len(unbuiltOfTemplate) || len(unbuiltOfSlot) != 1 {
+		t.Fatal("test every row of the tables in unbuilt.go")
+	}
+	files := map[string][]byte{"slot[0].ad_server": slotFile("", `ad_server = "none"`)}
+	for key, literal := range settings {
+		files["creative_opportunities."+key] = slotFile(key+" = "+literal, "")
+	}
+	for path, text := range files {
+		got, problems := parseTemplate("x.toml", text, SiteDefaults{})
+		if got != nil || len(problems) != 1 || problems[0].Key != path || !strings.HasPrefix(problems[0].Msg, "not built yet: ") {
+			t.Errorf("%s: %v", path, problems)
+		}
+	}
+}
+
 func TestHeadHoldFollowsTheTimeout(t *testing.T) {
 	got, problems := parseTemplate("x.toml", slotFile("auction_timeout_ms = 300", ""), SiteDefaults{})
 	if got == nil || got.HeadHold != 300*time.Millisecond {

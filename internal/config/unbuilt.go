@@ -3,8 +3,10 @@ package config
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"deckle"
+	"deckle/internal/template"
 )
 
 // An unbuilt row refuses a setting whose effect does not exist yet. A setting
@@ -62,6 +64,27 @@ var unbuiltOfSite = []struct {
 	{"default_floor", "POST /auction", func(s *Site) bool { return s.DefaultFloor > 0 }},
 }
 
+// unbuiltOfTemplate are the same for [creative_opportunities] of a template file.
+var unbuiltOfTemplate = []struct {
+	key  string
+	what string
+	on   func(s *template.Settings) bool
+}{
+	{"spa", "single-page navigation", func(s *template.Settings) bool { return s.SPA }},
+	{"targeting_keys", "Prebid Server's cache", func(s *template.Settings) bool {
+		return slices.ContainsFunc(s.TargetingKeys, func(key string) bool { return strings.HasPrefix(key, "hb_cache_") })
+	}},
+}
+
+// unbuiltOfSlot are the same for one [[slot]] of a template file.
+var unbuiltOfSlot = []struct {
+	key  string
+	what string
+	on   func(s *deckle.Slot) bool
+}{
+	{"ad_server", "rendering without an ad server", func(s *deckle.Slot) bool { return s.AdServer != deckle.GAM }},
+}
+
 // isDefault reports whether the file says nothing about a cluster.
 func (c *Cluster) isDefault() bool {
 	return c.Name == defaultCluster && c.Node+c.Listen+c.TLSCert+c.TLSKey+c.TLSCA+c.SecretFile == "" && len(c.Routes) == 0
@@ -72,24 +95,27 @@ func (e *External) isDefault() bool {
 	return e.CredentialsFile+e.TLSCA == "" && len(e.URLs) == 0
 }
 
-// refuseUnbuilt reports every setting of the file that switches on what does not
-// exist yet. A value that could not be read has been reported, and is not judged
+// refuse reports a setting that switches on what does not exist yet, if the file
+// gives it. A value that could not be read has been reported, and is not judged
 // again by its default.
-func (l loader) refuseUnbuilt(c *Config) {
-	refuse := func(key, what string) {
-		if l.doc.given(key) {
-			l.errorAt(key, "leave it out", "not built yet: %s", what)
-		}
+func (d *document) refuse(path, what string) {
+	if d.given(path) {
+		d.errorf(d.at(path), path, "leave it out", "not built yet: %s", what)
 	}
+}
+
+// refuseUnbuilt reports every setting of a deckle.toml that switches on what does
+// not exist yet.
+func (l loader) refuseUnbuilt(c *Config) {
 	for _, u := range unbuiltSettings {
 		if u.on(c) {
-			refuse(u.key, u.what)
+			l.doc.refuse(u.key, u.what)
 		}
 	}
 	for i := range c.Sites {
 		for _, u := range unbuiltOfSite {
 			if u.on(&c.Sites[i]) {
-				refuse(fmt.Sprintf("site[%d].%s", i, u.key), u.what)
+				l.doc.refuse(fmt.Sprintf("site[%d].%s", i, u.key), u.what)
 			}
 		}
 	}
