@@ -50,7 +50,7 @@ func (t *Template) Conflicts() []Conflict {
 	}
 	m := meetings{t: t, found: make(map[[2]int]Conflict), left: allWork}
 	for _, div := range slices.Sorted(maps.Keys(byDiv)) {
-		if slots := byDiv[div]; len(slots) > 1 {
+		if slots := byDiv[div]; len(slots) > 1 && len(m.found) < MaxFindings {
 			m.among(div, slots)
 		}
 	}

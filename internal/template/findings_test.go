@@ -55,7 +55,7 @@ func TestConflicts(t *testing.T) {
 		{"not on a dot segment, but beside it", []template.Patterns{only("/[.-0]"), only("/[.-0]")}, []string{`0 1 "/0"`}},
 		{"only within a set", []template.Patterns{only("/[m-p]"), only("/?")}, []string{`0 1 "/m"`}},
 		{"only after a literal in a set", []template.Patterns{{Include: []string{"/[m-p]"}, Exclude: []string{"/m"}}, only("/?")}, []string{`0 1 "/n"`}},
-		{"a brace in common", []template.Patterns{only("/{a,b}/x*"), only("/{a,b}/*y")}, []string{`0 1 "/a/xy"`}},
+		{"a brace in common", []template.Patterns{only("/{aa,bb}/x*"), only("/{aa,bb}/*y")}, []string{`0 1 "/aa/xy"`}},
 		{"three", []template.Patterns{only("/a", "/b"), only("/b", "/c"), only("/c", "/a")}, []string{`0 1 "/b"`, `0 2 "/a"`, `1 2 "/c"`}},
 	} {
 		var got []string
@@ -68,6 +68,21 @@ func TestConflicts(t *testing.T) {
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s: -want +got\n%s", c.name, diff)
 		}
+	}
+	slots, patterns := slotsFor(make([]template.Patterns, 4*template.MaxFindings/3)), []template.Patterns{}
+	for i := range slots {
+		slots[i].DivID = fmt.Sprint(i / 2)
+		patterns = append(patterns, only("/a"))
+	}
+	many, err := template.New(template.Settings{}, slots, patterns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := len(many.Conflicts()), len(slots)/2; got != want {
+		t.Errorf("%d pairs conflict, want %d", got, want)
+	}
+	if got := len(sharing(t, slices.Repeat([]template.Patterns{only("/a")}, 100)...).Conflicts()); got != template.MaxFindings {
+		t.Errorf("%d conflicts, want %d", got, template.MaxFindings)
 	}
 	if got := newTemplate(t, only("/a"), only("/a")).Conflicts(); got != nil {
 		t.Errorf("slots with a DivID of their own conflict: %v", got)
@@ -192,7 +207,14 @@ func TestWarnings(t *testing.T) {
 			[]string{`slot 0, exclude[0]: "/n/ads/**" matches what is below`},
 		},
 		{"front of an exclude, not included", []template.Patterns{{Include: []string{"/n/*/*"}, Exclude: []string{"/n/ads/**"}}}, nil},
-		{"escapes", []template.Patterns{only("/caf%C3%A9", "/100%")}, []string{`slot 0, page_patterns[0]: "/caf%C3%A9" has %C3 as text, but is matched against the decoded path; write "/café"`}},
+		{"front below a wildcard", []template.Patterns{only("/*/news/**")}, nil},
+		{"habits", []template.Patterns{{Include: []string{"/caf%C3%A9", "/s?q=*", "/*"}, Exclude: []string{"/[^a]", "/100%"}}}, []string{
+			`slot 0, page_patterns[0]: "/caf%C3%A9" has a percent escape, but is matched against the decoded path; write "/café"`,
+			`slot 0, page_patterns[0]: "/caf%C3%A9" adds nothing`,
+			`slot 0, page_patterns[1]: "/s?q=*" seems to have a query`,
+			`slot 0, page_patterns[1]: "/s?q=*" adds nothing`,
+			`slot 0, exclude[0]: "/[^a]" has a set that begins with ^`,
+		}},
 	} {
 		got := newTemplate(t, c.patterns...).Warnings()
 		same := slices.EqualFunc(c.want, got, func(want string, w template.Warning) bool {

@@ -20,9 +20,9 @@ import (
 // So the time for a path is its length times the number of places along its own
 // literal walk where automata begin (for common files one or two, never more
 // than [MaxPatternBytes]), plus one for each slot that a matching pattern names.
-// A state that is missing costs about a microsecond for each pattern that is
-// still possible; all work stays linear in the length of the path even when
-// every character needs one.
+// A step that nobody took before costs about a microsecond, more where very many
+// patterns are still possible, and a lock. All work stays linear in the length of
+// the path even when every character needs such a step.
 type set struct {
 	graph *graph
 	chars classes
@@ -262,14 +262,16 @@ type hits struct {
 	touched          uint64 // bit i: include[i] is not zero
 }
 
+const _ uint = 64 - (MaxSlots+63)/64 // else touched has too few bits
+
 func (h *hits) add(refs []uint32) {
 	for _, ref := range refs {
 		slot := ref / 2
 		if ref%2 == 1 {
-			h.exclude[slot/64%uint32(len(h.exclude))] |= 1 << (slot % 64)
+			h.exclude[slot/64] |= 1 << (slot % 64)
 			continue
 		}
-		h.include[slot/64%uint32(len(h.include))] |= 1 << (slot % 64)
+		h.include[slot/64] |= 1 << (slot % 64)
 		h.touched |= 1 << (slot / 64)
 	}
 }
@@ -277,7 +279,7 @@ func (h *hits) add(refs []uint32) {
 // appendTo appends the slots that are included and not excluded, ascending.
 func (h *hits) appendTo(dst []int) []int {
 	for t := h.touched; t != 0; t &= t - 1 {
-		i := bits.TrailingZeros64(t) % len(h.include)
+		i := bits.TrailingZeros64(t)
 		for w := h.include[i] &^ h.exclude[i]; w != 0; w &= w - 1 {
 			dst = append(dst, 64*i+bits.TrailingZeros64(w))
 		}

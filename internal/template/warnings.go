@@ -28,9 +28,10 @@ func (w Warning) String() string {
 //   - patterns whose every path another pattern of the same list matches too,
 //     and exclude patterns that exclude nothing;
 //   - patterns like "/news/**" that probably should be "/news{,/**}", once for
-//     each text: the page "/news" is neither matched nor excluded, and the file
-//     does not look as if the site's pages ended in a slash;
-//   - patterns with percent escapes, which match only their own text.
+//     each text: "/news" is neither matched nor excluded (or, of an exclude
+//     pattern, it is on the page), and the file does not look as if the site's
+//     pages ended in a slash;
+//   - percent escapes, queries and "[^", which mean something else elsewhere.
 //
 // What is there is proved, but not all is found where patterns are so entangled
 // that it would take longer than a load may.
@@ -99,7 +100,7 @@ func (w *warner) slot(slot int, p slotPatterns) {
 func (w *warner) includes(slot int, p slotPatterns, dead []bool) {
 	for i, include := range p.include {
 		at := Place{Slot: slot, Index: i}
-		w.escapes(at, include)
+		w.habits(at, include)
 		if dead[i] {
 			w.warn(at, include, "can never match: all of it is excluded or no path of a page", "remove it, or correct exclude")
 			continue
@@ -113,7 +114,7 @@ func (w *warner) excludes(slot int, p slotPatterns) {
 	idle := make([]bool, len(p.exclude))
 	for i, exclude := range p.exclude {
 		at := Place{Slot: slot, Exclude: true, Index: i}
-		w.escapes(at, exclude)
+		w.habits(at, exclude)
 		if idle[i] = w.exists(exclude, p.include, nil) == no; idle[i] {
 			w.warn(at, exclude, "excludes nothing that page_patterns match", "remove it, or correct it")
 			continue
@@ -142,14 +143,16 @@ func (w *warner) redundant(at Place, list []*Pattern, gone []bool) {
 	}
 }
 
-// escapes warns of a pattern with a percent escape.
-func (w *warner) escapes(at Place, p *Pattern) {
-	for i := range len(p.text) {
-		if _, ok := escape(p.text[i:]); ok {
-			w.warn(at, p, fmt.Sprintf("has %s as text, but is matched against the decoded path", p.text[i:i+3]),
-				fmt.Sprintf("write %q", decode(nil, p.text)))
-			return
-		}
+// habits warns of what means something else in other pattern languages.
+func (w *warner) habits(at Place, p *Pattern) {
+	if decoded := string(decode(nil, p.text)); decoded != p.text {
+		w.warn(at, p, "has a percent escape, but is matched against the decoded path", fmt.Sprintf("write %q", decoded))
+	}
+	if _, query, ok := strings.Cut(p.text, "?"); ok && strings.Contains(query, "=") {
+		w.warn(at, p, "seems to have a query, but is matched against the path alone", `end it before the "?", which stands for any character`)
+	}
+	if strings.Contains(p.text, "[^") {
+		w.warn(at, p, "has a set that begins with ^, which is a character like others", "write [! for a set of what is not in it")
 	}
 }
 
@@ -168,8 +171,8 @@ func (w *warner) front(at Place, p *Pattern, slot slotPatterns) {
 		if w.exists(front, slot.include, slot.exclude) != yes {
 			return
 		}
-	} else if w.exists(front, nil, slices.Concat(slot.include, slot.exclude)) != yes {
-		return
+	} else if len(front.rest) > 0 || w.exists(front, nil, slices.Concat(slot.include, slot.exclude)) != yes {
+		return // below a wildcard there may well be no page
 	}
 	w.suggested[p.text] = true
 	w.warn(at, p, fmt.Sprintf("matches what is below %s, not %s itself", front, front),
