@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"deckle/internal/sim"
+	"deckle/internal/sim/browser"
 )
 
 // A capture is a request to a real Prebid Server and what it answered.
@@ -195,7 +196,11 @@ func TestFaults(t *testing.T) {
 	}
 	for _, f := range sim.Faults() {
 		t.Run(string(f), func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 400*time.Millisecond)
+			patience := browser.Patience
+			if want[f] == "timeout" {
+				patience = 400 * time.Millisecond
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			status, body, err := post(t, ctx, w.PrebidURL+"/openrtb2/auction", request("fault-"+string(f), ""))
 			got := fmt.Sprintf("%d %s", status, body[:min(len(body), 100)])

@@ -1,6 +1,9 @@
 package sim_test
 
 import (
+	"compress/gzip"
+	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -119,8 +122,8 @@ func TestPreferencesWriteTheTCString(t *testing.T) {
 func TestPageFaults(t *testing.T) {
 	t.Parallel()
 	w := start(t, sim.Options{})
-	client := &http.Client{Timeout: 300 * time.Millisecond, Transport: &http.Transport{DisableCompression: true}}
-	t.Cleanup(client.CloseIdleConnections)
+	transport := &http.Transport{DisableCompression: true}
+	t.Cleanup(transport.CloseIdleConnections)
 	tests := []struct {
 		name   string
 		page   sim.Page
@@ -136,10 +139,13 @@ func TestPageFaults(t *testing.T) {
 		{"stalled", sim.Page{Chunks: []string{"half"}, Stall: true}, 200, "half", true},
 		{"slow", sim.Page{FirstByte: time.Minute}, 0, "", true},
 	}
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			w.Publisher.Handle("/fault", test.page)
+			client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+			if test.page.Stall || test.page.FirstByte > 0 {
+				client.Timeout = time.Second
+			}
 			status, body, err := fetch(t, client, w.PublisherURL+"/fault")
 			if status != test.status || body != test.body || (err != nil) != test.broken {
 				t.Errorf("status %d, body %q, error %v; want %d, %q, broken %t", status, body, err, test.status, test.body, test.broken)
@@ -156,5 +162,35 @@ func TestRequestsAreRemembered(t *testing.T) {
 	got := w.Publisher.Requests()
 	if len(got) != 1 || got[0].Method != "POST" || got[0].URI != "/newsletter?a=%2F" || string(got[0].Body) != "email=x" {
 		t.Errorf("requests = %+v", got)
+	}
+}
+
+// Every chunk reaches the client before the next one is written, compressed or not.
+func TestChunksAreFlushed(t *testing.T) {
+	w := start(t, sim.Options{})
+	for _, coding := range []string{"identity", "gzip"} {
+		w.Publisher.Handle("/stream", sim.Page{Chunks: []string{"first", "second"}, Pause: time.Hour, Gzip: true})
+		ctx, cancel := context.WithCancel(t.Context())
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.PublisherURL+"/stream", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Accept-Encoding", coding)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var body io.Reader = resp.Body
+		if coding == "gzip" {
+			if body, err = gzip.NewReader(body); err != nil || resp.Header.Get("Content-Encoding") != "gzip" {
+				t.Fatalf("not gzip: %v", err)
+			}
+		}
+		first := make([]byte, len("first"))
+		if _, err := io.ReadFull(body, first); err != nil || string(first) != "first" {
+			t.Errorf("%s: %q, %v", coding, first, err)
+		}
+		cancel()
+		resp.Body.Close()
 	}
 }
