@@ -166,10 +166,12 @@ func mapElems(elems []elem, f func(elem) elem) []elem {
 	mapped := make([]elem, len(elems))
 	for i, e := range elems {
 		e = f(e)
-		alts := e.alts
-		e.alts = nil
-		for _, alt := range alts {
-			e.alts = append(e.alts, mapElems(alt, f))
+		if e.op == opBrace {
+			g := &group{text: e.text}
+			for _, alt := range e.alts {
+				g.alts = append(g.alts, mapElems(alt, f))
+			}
+			e.group = g
 		}
 		mapped[i] = e
 	}

@@ -65,14 +65,20 @@ const (
 	opBrace           // one of several sequences
 )
 
-// An elem is one element of a pattern.
+// An elem is one element of a pattern. It is kept small: most are characters, and
+// a large file has millions.
 type elem struct {
-	op   op
-	at   int      // byte offset in the pattern
-	char rune     // opChar
+	op     op
+	at     uint16 // byte offset in the pattern
+	char   rune   // opChar
+	*group        // opSet, opBrace; else nil
+}
+
+// A group is what stands between brackets or braces.
+type group struct {
+	text string   // the source, which is its identity
 	set  charSet  // opSet
 	alts [][]elem // opBrace
-	text string   // opSet, opBrace: the source, which is its identity
 }
 
 // ParsePattern reads a pattern. Its error is a [*PatternError].
@@ -188,7 +194,7 @@ func (p *parser) sequence(depth int) ([]elem, error) {
 		}
 		elems = append(elems, e)
 	}
-	return elems, nil
+	return slices.Clone(elems), nil // as small as it can be
 }
 
 // element reads one element.
@@ -199,7 +205,7 @@ func (p *parser) element(depth int) (elem, error) {
 		return p.stars()
 	case '?':
 		p.next++
-		return elem{op: opOne, at: at}, nil
+		return elem{op: opOne, at: uint16(at)}, nil
 	case '[':
 		return p.charSet()
 	case '{':
@@ -208,7 +214,7 @@ func (p *parser) element(depth int) (elem, error) {
 		return elem{}, p.fail(at, fmt.Sprintf("%c closes nothing", c), fmt.Sprintf(`write \%c for the character`, c))
 	}
 	r, err := p.char()
-	return elem{op: opChar, at: at, char: r}, err
+	return elem{op: opChar, at: uint16(at), char: r}, err
 }
 
 // char reads one character, which may be escaped.
@@ -232,9 +238,9 @@ func (p *parser) stars() (elem, error) {
 	}
 	switch p.next - at {
 	case 1:
-		return elem{op: opStar, at: at}, nil
+		return elem{op: opStar, at: uint16(at)}, nil
 	case 2:
-		return elem{op: opDeep, at: at}, nil
+		return elem{op: opDeep, at: uint16(at)}, nil
 	}
 	return elem{}, p.fail(at, "more than two asterisks in a row", "write * within one segment, ** for any depth")
 }
@@ -262,7 +268,8 @@ func (p *parser) charSet() (elem, error) {
 	if len(ranges) == 0 {
 		return elem{}, p.fail(at, "set is empty", `write its characters between the brackets, \] for a ]`)
 	}
-	return elem{op: opSet, at: at, set: newCharSet(ranges, negated), text: p.text[at:p.next]}, nil
+	g := &group{text: p.text[at:p.next], set: newCharSet(ranges, negated)}
+	return elem{op: opSet, at: uint16(at), group: g}, nil
 }
 
 // charRange reads one character of a set, or two with a "-" between them.
@@ -293,7 +300,7 @@ func (p *parser) brace(depth int) (elem, error) {
 	if depth > maxNesting {
 		return elem{}, p.fail(at, "braces nest more than once", "list the alternatives in the outer brace")
 	}
-	e := elem{op: opBrace, at: at}
+	g := &group{}
 	for {
 		p.next++ // "{" or ","
 		if p.alts++; p.alts > MaxAlternatives {
@@ -304,14 +311,14 @@ func (p *parser) brace(depth int) (elem, error) {
 		if err != nil {
 			return elem{}, err
 		}
-		e.alts = append(e.alts, alt)
+		g.alts = append(g.alts, alt)
 		if p.next == len(p.text) {
 			return elem{}, p.fail(at, "brace is not closed", `write } after the last alternative, or \{ for the character`)
 		}
 		if p.text[p.next] == '}' {
 			p.next++
-			e.text = p.text[at:p.next]
-			return e, nil
+			g.text = p.text[at:p.next]
+			return elem{op: opBrace, at: uint16(at), group: g}, nil
 		}
 	}
 }
@@ -324,7 +331,7 @@ func (p *parser) checkStars(elems []elem, after bool) (bool, error) {
 		switch e.op {
 		case opStar, opDeep:
 			if after {
-				return false, p.fail(e.at, "asterisks meet across the edge of a brace",
+				return false, p.fail(int(e.at), "asterisks meet across the edge of a brace",
 					"write the asterisks inside each alternative, or only outside the brace")
 			}
 			after = true
