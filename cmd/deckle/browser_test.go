@@ -319,6 +319,7 @@ func TestHostileBidsExecuteNothing(t *testing.T) {
 	p := browser.Start(t).Open(t, d.testPage("/2026/hostile", "", ids...), browser.Desktop())
 	p.WaitFor(fmt.Sprintf(`seen.rendered.length === %d`, len(ids)))
 	d.waitForEvents(t, "burl", 3) // of the three whose own burl is there: the bridge has given out their markup
+	d.waitForEvents(t, "ran", 1)  // the script that reaches for the page has run to its end
 	p.Screenshot("hostile")
 	for _, check := range []struct{ expression, what string }{
 		{`typeof window.` + sim.HostileMark, "undefined"},
