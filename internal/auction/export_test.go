@@ -1,8 +1,6 @@
 package auction
 
-import (
-	"net/netip"
-)
+import "net/netip"
 
 // FillMacros fills the macros of s for a bid of answer bidID in an auction of
 // request, within limit bytes.
@@ -12,3 +10,10 @@ func FillMacros(s, request, bidID, currency string, o Offer, limit int) (string,
 }
 
 func IsPublic(ip netip.Addr) bool { return isPublic(ip) }
+
+// NewCappedMetrics are metrics with at most so many series of winners.
+func NewCappedMetrics(series int) *Metrics {
+	m := NewMetrics()
+	m.series.max = series
+	return m
+}

@@ -194,6 +194,7 @@ var faults = []struct {
 	{"answers half a JSON", replies(ok(good[:len(good)/2])), auction.StatusParse, "quick"},
 	{"answers nothing", replies(ok("")), auction.StatusParse, "quick"},
 	{"answers 100 MB", endless("HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n", strings.Repeat(" ", 1<<20), 0), auction.StatusParse, "quick"},
+	{"answers without end", endless("HTTP/1.1 200 OK\r\n\r\n", strings.Repeat(" ", 1<<16), 0), auction.StatusParse, "quick"},
 	{"answers a gzip bomb", replies(response("200 OK", "Content-Encoding: gzip\r\n", bomb())), auction.StatusParse, "quick"},
 	{"answers half a gzip", replies(response("200 OK", "Content-Encoding: gzip\r\n", gzipped(good)[:30])), auction.StatusParse, "quick"},
 	{"says gzip and is not", replies(response("200 OK", "Content-Encoding: gzip\r\n", good)), auction.StatusParse, "quick"},

@@ -150,6 +150,16 @@ func TestDuplicateIDs(t *testing.T) {
 	}
 }
 
+// Two texts may be one price. Which of them is paid does not depend on their order.
+func TestDuplicateIDsWithOnePrice(t *testing.T) {
+	for _, texts := range [][2]string{{"1", "1.0"}, {"1.0", "1"}} {
+		res := judge(t, auction.Config{}, request(), auction.Answer{Offers: []auction.Offer{offer("a", "1", texts[0]), offer("a", "1", texts[1])}})
+		if got := res.Winners[0].Paid; got != "1" {
+			t.Errorf("of %v, %s is paid; want 1", texts, got)
+		}
+	}
+}
+
 func TestCurrencyAndAdjustment(t *testing.T) {
 	rates := auction.Rates{Base: "usd", Units: map[string]*big.Rat{"EUR": big.NewRat(108, 100), "JPY": big.NewRat(1, 150), "BAD": new(big.Rat)}}
 	adjust := map[string]*big.Rat{"cut": big.NewRat(9, 10)}

@@ -64,13 +64,10 @@ func (m *Metrics) Register(r prometheus.Registerer) error {
 	return errors.Join(errs...)
 }
 
-// record counts one auction. Of a canceled one only that is known: its providers
-// were not given their time.
+// record counts one auction. Of a canceled one there is only that to count: its
+// providers were not given their time.
 func (m *Metrics) record(site string, r *Result) {
 	m.auctions.WithLabelValues(site, outcome(r)).Inc()
-	if r.Canceled {
-		return
-	}
 	if r.Deadline {
 		m.deadlines.WithLabelValues(site).Inc()
 	}

@@ -89,20 +89,16 @@ func TestSeatLabelsAreBounded(t *testing.T) {
 
 // Slots times bidders times buckets are many: beyond a cap they share one series.
 func TestWinnerSeriesAreBounded(t *testing.T) {
-	m := auction.NewMetrics()
+	m := auction.NewCappedMetrics(20)
 	synctest.Test(t, func(t *testing.T) {
-		for i := range 5_001 {
-			r := request()
-			r.Buckets.Precision = 6
-			r.Buckets.Ranges[0].Increment = 1
-			price := fmt.Sprintf("0.%06d", i+1)
-			p := auction.Provider{Name: "p", Dialect: decoded{"http://p/", auction.Answer{Offers: []auction.Offer{offer("s", "1", price)}}}}
-			h := auction.New(auction.Config{Providers: []auction.Provider{p}, Dial: network{"p": replies(ok("{}"))}.dial}, m, slog.New(slog.DiscardHandler))
-			h.Start(t.Context(), r).Result()
+		for i := range 30 {
+			n := network{"p": replies(ok(answer(offer("s", "1", fmt.Sprintf("1.%02d", i)))))}
+			h := auction.New(auction.Config{Providers: []auction.Provider{provider("p")}, Dial: n.dial}, m, slog.New(slog.DiscardHandler))
+			h.Start(t.Context(), request()).Result()
 			h.Close()
 		}
 	})
-	if got := counted(t, m, "deckle_winners_total", "bucket"); len(got) != 5_001 || got["other"] != 1 {
-		t.Errorf("%d series, %d others; want 5,000 and one for the others", len(got), got["other"])
+	if got := counted(t, m, "deckle_winners_total", "bucket"); len(got) != 21 || got["other"] != 10 {
+		t.Errorf("%d series, %d others; want 20 and one for the other 10", len(got), got["other"])
 	}
 }

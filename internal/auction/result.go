@@ -75,7 +75,7 @@ type Result struct {
 	Providers []ProviderResult // those that were asked, in the configured order
 	Elapsed   time.Duration
 	Deadline  bool // A_deadline ended it before every provider had answered
-	Canceled  bool // its context was canceled: there are no winners, and nobody may be told
+	Canceled  bool // its context was canceled: there are no winners and no providers
 
 	notified atomic.Bool // taken by [Notifier.Selected]
 }
