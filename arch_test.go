@@ -19,7 +19,7 @@ var layers = [][]string{
 	{"deckle/internal/prebid", "deckle/internal/config"},
 	{"deckle/internal/edge"},
 	{"deckle/internal/sim", "deckle/internal/sim/browser"},
-	{"deckle/cmd/deckle", "deckle/web/build"},
+	{"deckle/cmd/deckle", "deckle/web/build"}, // programs
 }
 
 func layerOf(pkg string) int {
