@@ -173,9 +173,6 @@ func (d *document) metaEnds(charset []byte, at int64) {
 	d.headMayStart(at)
 }
 
-// rawEnded takes the end tag of raw text.
-func (d *document) rawEnded() { d.run = false }
-
 // startTagNamed takes the name of a start tag that starts at the place at.
 func (d *document) startTagNamed(t tag, at int64) {
 	if d.nforeign > 0 {
@@ -221,7 +218,7 @@ func (d *document) startTagPhase(t tag, at int64) {
 	}
 	switch d.phase {
 	case phaseHead:
-		if t&(tagHead|inHead) != 0 {
+		if t&(tagHead|keepsHead) != 0 {
 			d.headMayStart(at)
 			return
 		}
@@ -231,7 +228,7 @@ func (d *document) startTagPhase(t tag, at int64) {
 		d.found(HeadStart|HeadEnd, at)
 		d.bodyOpens(t)
 	case phaseAfterHead:
-		if t&(tagHead|afterHead) == 0 {
+		if t&(tagHead|joinsHead) == 0 {
 			d.bodyOpens(t)
 		}
 	default:

@@ -21,8 +21,8 @@ const (
 	tagPlaintext
 
 	rawText         // its content is raw text (or RCDATA) up to its end tag
-	inHead          // as a start tag it does not end head
-	afterHead       // as a start tag after </head> it goes into head
+	keepsHead       // its start tag does not end head
+	joinsHead       // its start tag puts it into head even after </head>
 	noFrameset      // in the body it settles that no frameset will replace that
 	mayBeIgnored    // its start tag may be dropped, depending on what is open
 	breaksForeign   // its start tag ends svg or math
@@ -46,19 +46,19 @@ func classify(name []byte) tag {
 	case "frameset":
 		return tagFrameset | mayBeIgnored
 	case "base", "basefont", "bgsound", "link":
-		return inHead | afterHead
+		return keepsHead | joinsHead
 	case "meta":
-		return tagMeta | inHead | afterHead | breaksForeign
+		return tagMeta | keepsHead | joinsHead | breaksForeign
 	case "title":
-		return rawText | inHead | afterHead | badInSelect | integration
+		return rawText | keepsHead | joinsHead | badInSelect | integration
 	case "noframes", "style":
-		return rawText | inHead | afterHead | badInSelect
+		return rawText | keepsHead | joinsHead | badInSelect
 	case "script":
-		return tagScript | rawText | inHead | afterHead
+		return tagScript | rawText | keepsHead | joinsHead
 	case "noscript":
-		return rawText | inHead | badInSelect
+		return rawText | keepsHead | badInSelect
 	case "template":
-		return tagTemplate | inHead | afterHead | badInSelect
+		return tagTemplate | keepsHead | joinsHead | badInSelect
 	case "textarea", "xmp", "iframe":
 		return rawText | noFrameset | badInSelect
 	case "noembed":

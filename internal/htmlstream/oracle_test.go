@@ -243,18 +243,19 @@ func splitsText(n *html.Node) bool {
 	return prev != nil && next != nil && prev.Type == html.TextNode && next.Type == html.TextNode
 }
 
-// dump writes the tree below n. Texts side by side are one: where an element
-// between them has been taken out they are only apart until normalize().
+// dump writes the tree below n. Texts side by side are one: what is between
+// </body> and the end continues the last text of body, so that an element before
+// </body> cannot but part them.
 func dump(n *html.Node) string {
 	var b strings.Builder
 	var walk func(n *html.Node, depth int)
 	walk = func(n *html.Node, depth int) {
 		for c := n.FirstChild; c != nil; c = c.NextSibling {
 			if c.Type == html.TextNode && c.PrevSibling != nil && c.PrevSibling.Type == html.TextNode {
-				fmt.Fprintf(&b, "%s", strings.Trim(fmt.Sprintf("%q", c.Data), `"`))
+				fmt.Fprintf(&b, "%s", strings.ReplaceAll(c.Data, "\n", `\n`))
 				continue
 			}
-			fmt.Fprintf(&b, "\n%*s%d %s %q %s", depth, "", c.Type, c.Namespace, c.Attr, strings.Trim(fmt.Sprintf("%q", c.Data), `"`))
+			fmt.Fprintf(&b, "\n%*s%d %s %q %s", depth, "", c.Type, c.Namespace, c.Attr, strings.ReplaceAll(c.Data, "\n", `\n`))
 			walk(c, depth+1)
 		}
 	}

@@ -7,38 +7,37 @@ import "bytes"
 type state uint8
 
 const (
-	inText            state = iota // data state, the only one in which something may go in
-	inReference                    // after &, where it matters whether it is white space
-	inTagOpen                      // after <
-	inEndTagOpen                   // after </
-	inTagName                      //
-	inLongTagName                  // a name that is none we know, decided already
-	inBeforeAttr                   //
-	inAttrName                     //
-	inAfterAttrName                //
-	inBeforeValue                  // after =
-	inQuotedValue                  //
-	inUnquotedValue                //
-	inAfterValue                   // after the closing quote
-	inSelfClosing                  // after / in a tag
-	inMarkup                       // after <!
-	inCommentOpen                  // after <!-
-	inComment                      //
-	inBogus                        // bogus comment, processing instruction, doctype: to the next >
-	inCDATAOpen                    // after <![ in svg or math
-	inCDATA                        //
-	inRaw                          // raw text, RCDATA, script data
-	inRawLess                      // after < therein
-	inRawEndName                   // after </ therein
-	inEscapeStart                  // after <! in script data
-	inEscapeStartDash              // after <!- in script data
-	inEscaped                      // script data escaped: after <!--
-	inEscapedLess                  // after < therein
-	inEscapeName                   // in what may be <script of a double escape
-	inDoubleEscaped                // script data double escaped: after <!-- … <script
-	inDoubleLess                   // after < therein
-	inDoubleEndName                // in what may be </script of its end
-	inPlaintext                    // to the end of the document
+	inText       state = iota // data state, the only one in which something may go in
+	inReference               // after &, where it matters whether it is white space
+	inTagOpen                 // after <
+	inEndTagOpen              // after </
+	inTagName
+	inLongTagName // a name that is none we know, decided already
+	inBeforeAttr
+	inAttrName
+	inAfterAttrName
+	inBeforeValue // after =
+	inQuotedValue
+	inUnquotedValue
+	inAfterValue  // after the closing quote
+	inSelfClosing // after / in a tag
+	inMarkup      // after <!
+	inCommentOpen // after <!-
+	inComment
+	inBogus     // bogus comment, processing instruction, doctype: to the next >
+	inCDATAOpen // after <![ in svg or math
+	inCDATA
+	inRaw             // raw text, RCDATA, script data
+	inRawLess         // after < therein
+	inRawEndName      // after </ therein
+	inEscapeStart     // after <! in script data
+	inEscapeStartDash // after <!- in script data
+	inEscaped         // script data escaped: after <!--
+	inEscapedLess     // after < therein
+	inEscapeName      // in what may be <script of a double escape
+	inDoubleEscaped   // script data double escaped: after <!-- … <script
+	inDoubleLess      // after < therein
+	inDoubleEndName   // in what may be </script of its end
 )
 
 // A scanner finds the points of a document. It is a state machine over bytes
@@ -78,11 +77,12 @@ func newScanner(want Point, charsetKnown bool) scanner {
 	return scanner{mark: -1, document: document{want: want, charsetKnown: charsetKnown}}
 }
 
-// next scans p up to a place where something may go in. It returns how many
-// bytes it has scanned, the place, as an offset in p, and the points there. A
-// negative place is before what was undecided when p came.
+// next scans p up to a place where something may go in, or until nothing is
+// wanted. It returns how many bytes it has scanned, the place, as an offset in p,
+// and the points there. A negative place is before what was undecided when p
+// came.
 func (s *scanner) next(p []byte) (n, hole int, points Point) {
-	for n < len(p) && s.points == 0 {
+	for n < len(p) && s.points == 0 && s.want != 0 {
 		n = s.step(p, n)
 	}
 	hole, points = int(s.hole-s.base), s.points
@@ -151,8 +151,6 @@ func (s *scanner) step(p []byte, i int) int {
 		return s.escaped(p, i)
 	case inCDATA:
 		return s.cdata(p, i)
-	case inPlaintext:
-		return len(p)
 	}
 	return s.stepByte(p[i], i)
 }
@@ -328,7 +326,8 @@ func (s *scanner) longTagName(c byte, i int) int {
 	return i + 1
 }
 
-// named takes the name of a tag, and settles what that does to the document.
+// named takes the name of a tag, and settles what that does to the document. What
+// depends on the end of the tag follows in tagEnds.
 func (s *scanner) named() {
 	at := s.mark
 	s.mark = -1
@@ -467,8 +466,7 @@ func (s *scanner) tagEnds(i int) {
 		if s.nforeign > 0 || s.tag&tagForeign != 0 {
 			s.openForeign(s.tag, s.name[:s.nname], s.selfEnds)
 		} else if s.tag&tagPlaintext != 0 {
-			s.state = inPlaintext
-			s.want = 0
+			s.giveUp() // all that follows is its text
 			return
 		} else if s.tag&rawText != 0 {
 			s.nraw = copy(s.raw[:], s.name[:s.nname])

@@ -38,8 +38,7 @@ func (s *scanner) rawEndName(p []byte, i int) int {
 		if s.matched == s.nraw {
 			s.state = s.back
 			if endsName(c) {
-				s.endTag, s.state = true, inBeforeAttr
-				s.rawEnded()
+				s.endTag, s.state, s.run = true, inBeforeAttr, false
 			}
 			return i
 		}
