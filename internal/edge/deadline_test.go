@@ -33,26 +33,46 @@ func TestDeadline(t *testing.T) {
 		head, slots, bids, body, end time.Duration
 		where                        string // text directly after the bids
 	}{
-		"bids before the page": {500 * ms, html(40*ms, headPart, bodyPart, lastPart), bids(20*ms, "2.5"),
-			40 * ms, 40 * ms, 40 * ms, 40 * ms, 40 * ms, "</head>"},
-		"the head waits for bids": {500 * ms, html(40*ms, headPart, bodyPart, lastPart), bids(80*ms, "2.5"),
-			40 * ms, 40 * ms, 80 * ms, 80 * ms, 80 * ms, "</head>"},
-		"it waits no longer than head_hold_ms": {100 * ms, html(40*ms, headPart, bodyPart, 400*ms, lastPart), bids(200*ms, "2.5"),
-			40 * ms, 40 * ms, 200 * ms, 100 * ms, 400 * ms, "<p>end</p>"},
-		"head_hold_ms = 0 never holds": {0, html(40*ms, headPart, bodyPart, 400*ms, lastPart), bids(200*ms, "2.5"),
-			40 * ms, 40 * ms, 200 * ms, 40 * ms, 400 * ms, "<p>end</p>"},
-		"late bids while the origin stalls": {0, html(10*ms, headPart, bodyPart, 5*time.Second, lastPart), bids(200*ms, "2.5"),
-			10 * ms, 10 * ms, 200 * ms, 10 * ms, 5 * time.Second, "<p>end</p>"},
-		"a bidder that hangs": {500 * ms, html(40*ms, headPart, bodyPart, lastPart), hang,
-			40 * ms, 40 * ms, 500 * ms, 500 * ms, 500 * ms, "</head>"},
-		"a bidder that drips": {500 * ms, html(40*ms, headPart, bodyPart, lastPart), drip,
-			40 * ms, 40 * ms, 500 * ms, 500 * ms, 500 * ms, "</head>"},
-		"a bidder that hangs, and no hold": {0, html(40*ms, headPart, bodyPart, lastPart), hang,
-			40 * ms, 40 * ms, 500 * ms, 40 * ms, 500 * ms, "</body>"},
-		"a bidder that hangs, and a slow origin": {100 * ms, html(40*ms, headPart, bodyPart, 2*time.Second, lastPart), hang,
-			40 * ms, 40 * ms, 500 * ms, 100 * ms, 2 * time.Second, "<p>end</p>"},
-		"the origin answers after A_deadline": {500 * ms, html(700*ms, headPart, bodyPart, lastPart), hang,
-			700 * ms, 700 * ms, 700 * ms, 700 * ms, 700 * ms, "</head>"},
+		"bids before the page": {
+			500 * ms, html(40*ms, headPart, bodyPart, lastPart), bids(20*ms, "2.5"),
+			40 * ms, 40 * ms, 40 * ms, 40 * ms, 40 * ms, "</head>",
+		},
+		"the head waits for bids": {
+			500 * ms, html(40*ms, headPart, bodyPart, lastPart), bids(80*ms, "2.5"),
+			40 * ms, 40 * ms, 80 * ms, 80 * ms, 80 * ms, "</head>",
+		},
+		"it waits no longer than head_hold_ms": {
+			100 * ms, html(40*ms, headPart, bodyPart, 400*ms, lastPart), bids(200*ms, "2.5"),
+			40 * ms, 40 * ms, 200 * ms, 100 * ms, 400 * ms, "<p>end</p>",
+		},
+		"head_hold_ms = 0 never holds": {
+			0, html(40*ms, headPart, bodyPart, 400*ms, lastPart), bids(200*ms, "2.5"),
+			40 * ms, 40 * ms, 200 * ms, 40 * ms, 400 * ms, "<p>end</p>",
+		},
+		"late bids while the origin stalls": {
+			0, html(10*ms, headPart, bodyPart, 5*time.Second, lastPart), bids(200*ms, "2.5"),
+			10 * ms, 10 * ms, 200 * ms, 10 * ms, 5 * time.Second, "<p>end</p>",
+		},
+		"a bidder that hangs": {
+			500 * ms, html(40*ms, headPart, bodyPart, lastPart), hang,
+			40 * ms, 40 * ms, 500 * ms, 500 * ms, 500 * ms, "</head>",
+		},
+		"a bidder that drips": {
+			500 * ms, html(40*ms, headPart, bodyPart, lastPart), drip,
+			40 * ms, 40 * ms, 500 * ms, 500 * ms, 500 * ms, "</head>",
+		},
+		"a bidder that hangs, and no hold": {
+			0, html(40*ms, headPart, bodyPart, lastPart), hang,
+			40 * ms, 40 * ms, 500 * ms, 40 * ms, 500 * ms, "</body>",
+		},
+		"a bidder that hangs, and a slow origin": {
+			100 * ms, html(40*ms, headPart, bodyPart, 2*time.Second, lastPart), hang,
+			40 * ms, 40 * ms, 500 * ms, 100 * ms, 2 * time.Second, "<p>end</p>",
+		},
+		"the origin answers after A_deadline": {
+			500 * ms, html(700*ms, headPart, bodyPart, lastPart), hang,
+			700 * ms, 700 * ms, 700 * ms, 700 * ms, 700 * ms, "</head>",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -62,8 +82,11 @@ func TestDeadline(t *testing.T) {
 					what, text string
 					at         time.Duration
 				}{
-					{"the head", "<title>", c.head}, {"slots", `data-deckle="slots"`, c.slots}, {"bids", `data-deckle="bids"`, c.bids},
-					{"the body", "<p>text</p>", c.body}, {"the end", "</html>", c.end},
+					{"the head", "<title>", c.head},
+					{"slots", `data-deckle="slots"`, c.slots},
+					{"bids", `data-deckle="bids"`, c.bids},
+					{"the body", "<p>text</p>", c.body},
+					{"the end", "</html>", c.end},
 				} {
 					if got := a.when(want.text); got != want.at {
 						t.Errorf("%s with the reader after %v, want %v", want.what, got, want.at)
