@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -50,10 +51,10 @@ func newClient(c Config) *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
 			DialContext:            dial,
+			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
 			ForceAttemptHTTP2:      true,
 			DisableCompression:     true, // we decode ourselves, within bounds
 			MaxConnsPerHost:        cmp.Or(c.MaxConnsPerHost, 256),
-			MaxIdleConns:           0, // bounded by the number of providers
 			MaxIdleConnsPerHost:    cmp.Or(c.MaxConnsPerHost, 256),
 			IdleConnTimeout:        90 * time.Second,
 			TLSHandshakeTimeout:    time.Second,

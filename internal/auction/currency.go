@@ -21,11 +21,11 @@ func (t Rates) Rate(from, to string) (*big.Rat, bool) {
 	if from == to {
 		return nil, from != ""
 	}
-	f, t1 := t.inBase(from), t.inBase(to)
-	if f == nil || t1 == nil {
+	have, want := t.inBase(from), t.inBase(to)
+	if have == nil || want == nil {
 		return nil, false
 	}
-	return new(big.Rat).Quo(f, t1), true
+	return new(big.Rat).Quo(have, want), true
 }
 
 // inBase is one unit of a currency in the base, or nil.

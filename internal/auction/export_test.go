@@ -1,6 +1,10 @@
 package auction
 
-import "net/netip"
+import (
+	"crypto/x509"
+	"net/http"
+	"net/netip"
+)
 
 // FillMacros fills the macros of s for a bid of answer bidID in an auction of
 // request, within limit bytes.
@@ -16,4 +20,9 @@ func NewCappedMetrics(series int) *Metrics {
 	m := NewMetrics()
 	m.series.max = series
 	return m
+}
+
+// Trust makes the house's client trust the certificates of pool.
+func (h *House) Trust(pool *x509.CertPool) {
+	h.client.Transport.(*http.Transport).TLSClientConfig.RootCAs = pool
 }

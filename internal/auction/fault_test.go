@@ -111,11 +111,10 @@ func replies(text string) server {
 	}
 }
 
-// late reads a request and answers it after d.
+// late answers every request with text after d.
 func late(d time.Duration, text string) server {
 	return func(c *conn) {
-		if c.readRequest() && c.pause(d) {
-			c.write(text)
+		for c.readRequest() && c.pause(d) && c.write(text) {
 		}
 	}
 }

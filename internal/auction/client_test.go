@@ -1,0 +1,135 @@
+package auction_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"deckle/internal/auction"
+)
+
+// A provider that offers HTTP/2 gets it, and is left on time as well.
+func TestHTTP2(t *testing.T) {
+	var proto atomic.Value
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		proto.Store(r.Proto)
+		_, _ = io.Copy(io.Discard, r.Body)
+		if r.URL.Path == "/hang" {
+			<-r.Context().Done()
+			return
+		}
+		_, _ = io.WriteString(w, good)
+	}))
+	srv.EnableHTTP2 = true
+	srv.StartTLS()
+	defer srv.Close()
+	h := house(auction.Config{Providers: []auction.Provider{
+		{Name: "answers", Dialect: plain{url: srv.URL}, Timeout: 10 * time.Second},
+		{Name: "hangs", Dialect: plain{url: srv.URL + "/hang"}, Timeout: 10 * time.Second},
+	}})
+	h.Trust(srv.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	res := h.Start(ctx, request()).Result()
+	if got := statuses(res); got["answers"] != auction.StatusBid || got["hangs"] != auction.StatusTimeout {
+		t.Errorf("statuses = %v", got)
+	}
+	if proto.Load() != "HTTP/2.0" {
+		t.Errorf("protocol = %v, want HTTP/2.0", proto.Load())
+	}
+	h.Close()
+}
+
+// What leaves is what the dialect says, and no more of ours than a coding.
+func TestCallOnTheWire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got bytes.Buffer
+		n := network{"p": func(c *conn) {
+			req, err := http.ReadRequest(c.r)
+			if err != nil {
+				return
+			}
+			_ = req.Write(&got)
+			c.write("HTTP/1.1 204 No Content\r\n\r\n")
+		}}
+		p := auction.Provider{Name: "p", Dialect: plain{encode: func(time.Duration) (*auction.Call, error) {
+			return &auction.Call{URL: "http://p/path", Header: http.Header{"Content-Type": {"application/json"}, "User-Agent": {"deckle"}}, Body: []byte("{}")}, nil
+		}}}
+		h := house(auction.Config{Providers: []auction.Provider{p}, Dial: n.dial})
+		h.Start(t.Context(), request()).Result()
+		h.Close()
+		want := "POST /path HTTP/1.1\r\nHost: p\r\nUser-Agent: deckle\r\nContent-Length: 2\r\nAccept-Encoding: gzip\r\nContent-Type: application/json\r\n\r\n{}"
+		if got.String() != want {
+			t.Errorf("request = %q, want %q", got.String(), want)
+		}
+	})
+}
+
+// A page does not pay for a connection that the page before has made.
+func TestConnectionsAreKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dials := 0
+		n := network{"p": replies(ok(good))}
+		h := house(auction.Config{Providers: []auction.Provider{provider("p")}, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+			dials++
+			return n.dial(ctx, network, address)
+		}})
+		for range 3 {
+			if got := statuses(h.Start(t.Context(), request()).Result())["p"]; got != auction.StatusBid {
+				t.Errorf("status = %s", got)
+			}
+			synctest.Wait() // until the connection is idle
+		}
+		h.Close()
+		if dials != 1 {
+			t.Errorf("%d connections for three auctions, want 1", dials)
+		}
+	})
+}
+
+// A provider is held to the bound on connections, within its time.
+func TestConnectionsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := network{"p": late(200*time.Millisecond, ok(good))}
+		h := house(auction.Config{Providers: []auction.Provider{provider("p")}, Dial: n.dial, MaxConnsPerHost: 1})
+		ctx, cancel := context.WithTimeout(t.Context(), deadline)
+		defer cancel()
+		first, second := h.Start(ctx, request()), h.Start(ctx, request())
+		got := map[auction.Status]int{}
+		got[statuses(first.Result())["p"]]++
+		got[statuses(second.Result())["p"]]++
+		if got[auction.StatusBid] != 1 || got[auction.StatusTimeout] != 1 {
+			t.Errorf("statuses = %v, want one bid and one timeout", got)
+		}
+		h.Close()
+	})
+}
+
+// However much a bidder sends, we take no more than we are going to use.
+func TestReadsNoMoreThanTheLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sent := 0
+		n := network{"p": func(c *conn) {
+			c.readRequest()
+			c.write("HTTP/1.1 200 OK\r\n\r\n")
+			for c.write(strings.Repeat(" ", 1<<10)) {
+				sent += 1 << 10
+			}
+		}}
+		h := house(auction.Config{Providers: []auction.Provider{provider("p")}, Dial: n.dial})
+		h.Start(t.Context(), request()).Result()
+		h.Close()
+		synctest.Wait()
+		if sent < 2<<20 || sent > 2<<20+64<<10 {
+			t.Errorf("took %d bytes, want 2 MiB and a buffer", sent)
+		}
+	})
+}
