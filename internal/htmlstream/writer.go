@@ -87,8 +87,11 @@ type Options struct {
 // or a character reference. It allocates nothing after [NewWriter].
 //
 // A document in UTF-16 or ISO-2022-JP, by its byte order mark or its meta, has
-// no points: what goes in is ASCII. A document with a frameset has HeadStart and
-// no other.
+// no points: what goes in is ASCII. A document with a frameset has HeadStart, and
+// HeadEnd if a </head> comes before the frameset.
+//
+// It follows the bytes of the document, not what scripts add to them by
+// document.write while they are parsed.
 //
 // A Writer belongs to one goroutine.
 type Writer struct {
