@@ -9,7 +9,6 @@ const (
 	phaseHead
 	phaseAfterHead // between head and body
 	phaseBody
-	phaseAfterBody // a </body> or </html> has come; what follows may be body again
 )
 
 // maxForeign is how deep elements may nest within svg or math, before we lose
@@ -72,7 +71,7 @@ func (d *document) giveUp() { d.want = 0 }
 
 // followsText reports whether text has no effect but to be text.
 func (d *document) followsText() bool {
-	return d.phase >= phaseBody || d.templates > 0 || d.nforeign > 0
+	return d.phase == phaseBody || d.templates > 0 || d.nforeign > 0
 }
 
 // wantsCharset reports whether a meta may be the one that names the charset.
@@ -120,7 +119,7 @@ func (d *document) textRun(b []byte) {
 		// reference.
 		d.ampersand = c == '&' || d.ampersand && (isLetter(c) || '0' <= c && c <= '9' || c == '#' || c == ';')
 		if !d.ampersand && !isSpace(c) && c != 0 {
-			d.frameless = d.frameless || d.phase >= phaseBody && d.neutral()
+			d.frameless = d.frameless || d.phase == phaseBody
 		}
 	}
 }
@@ -195,7 +194,7 @@ func (d *document) startTagNamed(t tag, at int64) {
 		d.templates++
 		return
 	}
-	body := d.templates == 0 && d.phase >= phaseBody
+	body := d.templates == 0 && d.phase == phaseBody
 	d.frameless = d.frameless || body && !d.selecting && t&noFrameset != 0
 	d.selecting = d.selecting != (t&tagSelect != 0) // a select within a select ends it
 	if body {
@@ -250,10 +249,10 @@ func (d *document) bodyOpens(t tag) {
 // endTagNamed takes the name of an end tag that starts at the place at.
 func (d *document) endTagNamed(t tag, name []byte, at int64) {
 	if d.nforeign > 0 {
-		d.closeForeign(t, name)
+		d.closeForeign(name)
 		return
 	}
-	if t&tagP != 0 && d.phase >= phaseBody {
+	if t&tagP != 0 && d.phase == phaseBody {
 		d.run = false // it closes a p, or makes one
 	}
 	if t&tagTemplate != 0 {
@@ -281,7 +280,6 @@ func (d *document) endTagPhase(t tag, at int64) {
 		d.headMayStart(at)
 		return
 	}
-	ends := t&(tagBody|tagHTML) != 0
 	switch {
 	case d.phase <= phaseHead:
 		d.found(HeadStart|HeadEnd, at)
@@ -294,9 +292,8 @@ func (d *document) endTagPhase(t tag, at int64) {
 	case t&tagBody != 0 && d.safe():
 		d.found(BodyEnd, at)
 	}
-	if ends && d.phase >= phaseBody {
-		d.phase = phaseAfterBody
-		d.want &^= Body | BodyEnd
+	if t&(tagBody|tagHTML) != 0 && d.phase == phaseBody {
+		d.want &^= Body | BodyEnd // what follows is only in body if it is no comment
 	}
 }
 
@@ -315,10 +312,10 @@ func (d *document) openForeign(t tag, name []byte, selfEnds bool) {
 }
 
 // closeForeign takes an end tag within svg or math.
-func (d *document) closeForeign(t tag, name []byte) {
+func (d *document) closeForeign(name []byte) {
 	hash := hashOf(name)
 	for n := d.nforeign; n > 0; n-- {
-		if d.foreign[n-1] == hash && t&(tagP|tagBr) == 0 {
+		if d.foreign[n-1] == hash {
 			d.nforeign, d.integrates, d.run = n-1, false, false
 			return
 		}
