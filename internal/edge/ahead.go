@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"fmt"
 	"io"
 	"sync"
 )
@@ -55,6 +56,11 @@ func (a *readAhead) stop() {
 func (a *readAhead) run(body io.Reader) {
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)
+	defer func() {
+		if v := recover(); v != nil { // a decoder's fault costs this page, not the process
+			a.put(nil, fmt.Errorf("decoder panicked: %v", v))
+		}
+	}()
 	for a.hasRoom() {
 		n, err := body.Read(*buf)
 		a.put((*buf)[:n], err)
