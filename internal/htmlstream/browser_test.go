@@ -12,42 +12,35 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"deckle/internal/htmlstream"
 )
 
-// TestBrowser has a browser judge the odd documents: what goes in is executed,
-// once each, and when it has removed itself the tree is as without it.
-// HTMLSTREAM_BROWSER is the path of a Chromium.
+// TestBrowser has a browser judge both corpora: what goes in is executed, once
+// each, and when it has removed itself the tree is as without it. It takes a
+// minute. HTMLSTREAM_BROWSER is the path of a Chromium.
 func TestBrowser(t *testing.T) {
 	browser := os.Getenv("HTMLSTREAM_BROWSER")
 	if browser == "" {
 		t.Skip("HTMLSTREAM_BROWSER is not set")
 	}
-	type sample struct {
-		Name, In, Out string // bytes as runes
-		Points        []string
-	}
 	var samples []sample
 	for _, a := range oddDocuments(t) {
 		for _, f := range a.Files {
 			_, marked, _ := strings.Cut(strings.TrimSuffix(string(f.Data), "\n"), "\n")
-			s := sceneOf(f.Name, marked)
-			out, holes := play(t, s, nil)
-			v := sample{Name: f.Name, In: latin1(s.doc)}
-			for _, h := range holes {
-				v.Points = append(v.Points, pointName(h.point))
-				out = strings.Replace(out, filling(h.point), fmt.Sprintf(
-					`<script type="application/json">{}</script><script>parent.ran.push("%s");var s=document.currentScript;s.previousSibling.remove();s.remove()</script>`,
-					pointName(h.point)), 1)
-			}
-			v.Out = latin1(out)
-			samples = append(samples, v)
+			samples = append(samples, sampleOf(t, f.Name, sceneOf(f.Name, marked)))
 		}
+	}
+	for _, doc := range treeConstruction(t) {
+		samples = append(samples, sampleOf(t, fmt.Sprintf("%q", doc), scene{
+			doc: doc, fill: everywhere, late: 0, opts: htmlstream.Options{CharsetKnown: true},
+		}))
 	}
 	b, err := json.Marshal(samples) // escapes <, so that it may stand in a script
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	verdict := make(chan string, 1)
 	// By HTTP: what a file loads is of another origin.
@@ -76,6 +69,25 @@ func TestBrowser(t *testing.T) {
 	}
 }
 
+// A sample is a document without and with what goes in, for a browser.
+type sample struct {
+	Name, In, Out string // bytes as runes
+	Points        []string
+}
+
+func sampleOf(t *testing.T, name string, s scene) sample {
+	out, holes := play(t, s, nil)
+	v := sample{Name: name, In: latin1(s.doc), Points: []string{}}
+	for _, h := range holes {
+		point := pointName(h.point)
+		v.Points = append(v.Points, point)
+		out = strings.Replace(out, filling(h.point), `<script type="application/json">{}</script>`+
+			`<script>parent.ran.push("`+point+`");var s=document.currentScript;s.previousSibling.remove();s.remove()</script>`, 1)
+	}
+	v.Out = latin1(out)
+	return v
+}
+
 // latin1 gives each byte as a rune, for JSON.
 func latin1(s string) string {
 	r := make([]rune, len(s))
@@ -92,6 +104,7 @@ const load = (text, type) => new Promise(done => {
   const bytes = Uint8Array.from(text, c => c.charCodeAt(0));
   const frame = document.createElement('iframe');
   frame.src = URL.createObjectURL(new Blob([bytes], {type}));
+  setTimeout(() => { done('never complete'); frame.remove(); }, 1000);
   frame.onload = () => {
     const doc = frame.contentDocument;
     doc.normalize();
@@ -117,7 +130,7 @@ const dump = (n, indent) => {
     const want = await load(In, type);
     ran = [];
     const got = await load(Out, type);
-    if (String(ran) != String(Points || [])) verdict += Name + ': ran ' + ran + ', want ' + Points + '\n';
+    if (String(ran) != String(Points)) verdict += Name + ': ran ' + ran + ', want ' + Points + '\n';
     if (got != want) verdict += Name + ': tree is' + got + '\nwant' + want + '\n';
   }
   await fetch('/', {method: 'POST', body: verdict + 'judged ' + samples.length});

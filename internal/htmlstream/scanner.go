@@ -195,6 +195,11 @@ func (s *scanner) text(p []byte, i int) int {
 			s.mark, s.state, s.ref = s.base+int64(i), inReference, reference{}
 			return i + 1
 		}
+		if p[i] == 0 {
+			// A text by the standard, but nothing to Chromium.
+			s.giveUp()
+			return i
+		}
 		if p[i] != '<' {
 			s.textBegins(s.base + int64(i))
 			return i
