@@ -12,13 +12,11 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"deckle/internal/htmlstream"
 )
 
-// TestBrowser has a browser judge both corpora: what goes in is executed, once
-// each, and when it has removed itself the tree is as without it. It takes a
-// minute. HTMLSTREAM_BROWSER is the path of a Chromium.
+// TestBrowser has a browser judge the odd documents: what goes in is executed,
+// once each, and when it has removed itself the tree is as without it.
+// HTMLSTREAM_BROWSER is the path of a Chromium.
 func TestBrowser(t *testing.T) {
 	browser := os.Getenv("HTMLSTREAM_BROWSER")
 	if browser == "" {
@@ -31,16 +29,11 @@ func TestBrowser(t *testing.T) {
 			samples = append(samples, sampleOf(t, f.Name, sceneOf(f.Name, marked)))
 		}
 	}
-	for _, doc := range treeConstruction(t) {
-		samples = append(samples, sampleOf(t, fmt.Sprintf("%q", doc), scene{
-			doc: doc, fill: everywhere, late: 0, opts: htmlstream.Options{CharsetKnown: true},
-		}))
-	}
 	b, err := json.Marshal(samples) // escapes <, so that it may stand in a script
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	verdict := make(chan string, 1)
 	// By HTTP: what a file loads is of another origin.
@@ -104,7 +97,6 @@ const load = (text, type) => new Promise(done => {
   const bytes = Uint8Array.from(text, c => c.charCodeAt(0));
   const frame = document.createElement('iframe');
   frame.src = URL.createObjectURL(new Blob([bytes], {type}));
-  setTimeout(() => { done('never complete'); frame.remove(); }, 1000);
   frame.onload = () => {
     const doc = frame.contentDocument;
     doc.normalize();
