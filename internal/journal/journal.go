@@ -163,7 +163,9 @@ func (j *Journal) join(events []Event, size int, start time.Time) (*envelope, er
 		e.kinds[events[i].Kind]++
 	}
 	e.calls++
-	e.deadline = start.Add(j.config.Wait)
+	if d := start.Add(j.config.Wait); d.After(e.deadline) {
+		e.deadline = d
+	}
 	j.pending += len(events)
 	if e.calls == 1 || e.calls == j.crowd {
 		j.signal()
