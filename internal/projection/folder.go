@@ -1,0 +1,277 @@
+package projection
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"deckle/internal/journal"
+	"deckle/internal/obs"
+	"deckle/internal/store"
+)
+
+const (
+	maxBatch = 2_000 // events of a transaction, and what is left of the last envelope
+	maxAhead = 64    // envelopes that are read while a transaction commits
+)
+
+// A folder keeps one projection going.
+type folder struct {
+	projection Projection
+	at         cursor // owned by run
+
+	shown  atomic.Pointer[cursor] // what at was, for those who ask; never nil
+	health health
+}
+
+// A cursor is how far a projection has come, as it is on disk.
+type cursor struct {
+	seq             store.Seq       // the last envelope that was folded, all of it; 0 = none
+	event           journal.EventID // its last event
+	time            journalTime
+	events, repeats int64
+}
+
+// Run folds what src has and what comes, until ctx is done. A projection that fails
+// stops and says so in [Tables.Checks], and the others go on; Run waits for ctx all
+// the same. What may pass (a full disk, a store out of reach) is tried again.
+func (t *Tables) Run(ctx context.Context, src Source) error {
+	var g sync.WaitGroup
+	for _, f := range t.folders {
+		g.Go(func() {
+			log := t.log.With("projection", f.projection.Name())
+			f.health.keepGoing(ctx, log, func() error { return t.fold(ctx, src, f, forever) })
+		})
+	}
+	g.Wait()
+	<-ctx.Done()
+	return nil
+}
+
+// forever is beyond the end of every journal.
+const forever = store.Seq(math.MaxUint64)
+
+// fold reads src from the cursor to the envelope until, and folds it in batches.
+// While one is committed the next is read.
+func (t *Tables) fold(ctx context.Context, src Source, f *folder, until store.Seq) error {
+	if err := t.load(ctx, f); err != nil {
+		return err
+	}
+	if err := t.examine(ctx, src, f); err != nil {
+		return err
+	}
+	if f.at.seq >= until {
+		return nil
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	came := make(chan Envelope, maxAhead)
+	g.Go(func() error {
+		defer close(came)
+		return src.Read(ctx, f.at.seq+1, func(e Envelope) error {
+			select {
+			case came <- e:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			if e.Seq >= until {
+				return errEnough
+			}
+			return nil
+		})
+	})
+	g.Go(func() error {
+		for e := range came {
+			if err := t.step(ctx, f, gather(e, came)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err := g.Wait(); !errors.Is(err, errEnough) {
+		return err
+	}
+	return nil
+}
+
+// gather returns first and what else has come, up to a batch.
+func gather(first Envelope, came <-chan Envelope) []Envelope {
+	batch := []Envelope{first}
+	for n := len(first.Records); n < maxBatch; {
+		select {
+		case e, ok := <-came:
+			if !ok {
+				return batch
+			}
+			batch = append(batch, e)
+			n += len(e.Records)
+		default:
+			return batch
+		}
+	}
+	return batch
+}
+
+// step folds a batch: its rows, the ids that are remembered, and the cursor, in one
+// transaction.
+func (t *Tables) step(ctx context.Context, f *folder, batch []Envelope) error {
+	next := f.at
+	err := t.transact(ctx, func(tx *Tx) error {
+		for _, e := range batch {
+			if err := t.apply(tx, f.projection, &next, e); err != nil {
+				return fmt.Errorf("fold envelope %d: %w", e.Seq, err)
+			}
+		}
+		return saveCursor(tx, f.projection.Name(), next)
+	})
+	if err != nil {
+		return err
+	}
+	f.moveTo(next)
+	f.health.recovered()
+	return nil
+}
+
+// apply folds one envelope and moves at behind it.
+func (t *Tables) apply(tx *Tx, p Projection, at *cursor, e Envelope) error {
+	for i := range e.Records {
+		rec := &e.Records[i]
+		before := at.time.generation(t.config.remember())
+		at.time = at.time.after(rec)
+		generation := at.time.generation(t.config.remember())
+		if generation != before {
+			if err := forget(tx, p.Name(), generation); err != nil {
+				return err
+			}
+		}
+		at.event = rec.ID()
+		first, err := remember(tx, p.Name(), generation, at.event)
+		if err != nil {
+			return err
+		}
+		at.events++
+		if first {
+			err = p.Apply(tx, *rec)
+		} else {
+			at.repeats++
+			err = p.Repeat(tx, *rec)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	at.seq = e.Seq
+	return nil
+}
+
+// remember reports whether a projection meets id for the first time, and writes it
+// down.
+func remember(tx *Tx, projection string, generation int64, id journal.EventID) (first bool, err error) {
+	changed, err := tx.Exec(`INSERT INTO seen (projection, generation, id)
+		SELECT ?1, ?2, ?3 WHERE NOT EXISTS (SELECT 1 FROM seen WHERE projection = ?1 AND generation = ?2 - 1 AND id = ?3)
+		ON CONFLICT DO NOTHING`, projection, generation, id[:])
+	return changed == 1, err
+}
+
+// forget deletes the ids that are older than the generation before this one.
+func forget(tx *Tx, projection string, generation int64) error {
+	_, err := tx.Exec(`DELETE FROM seen WHERE projection = ? AND generation < ? - 1`, projection, generation)
+	return err
+}
+
+func saveCursor(tx *Tx, projection string, c cursor) error {
+	_, err := tx.Exec(`INSERT INTO cursors (projection, seq, event, time, events, repeats) VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT DO UPDATE SET seq = excluded.seq, event = excluded.event, time = excluded.time,
+			events = excluded.events, repeats = excluded.repeats`,
+		projection, int64(c.seq), c.event[:], int64(c.time), c.events, c.repeats)
+	return err
+}
+
+// load reads the cursor as it is on disk.
+func (t *Tables) load(ctx context.Context, f *folder) error {
+	c, err := loadCursor(ctx, t.writer, f.projection.Name())
+	if err != nil {
+		return err
+	}
+	f.moveTo(c)
+	return nil
+}
+
+func (f *folder) moveTo(c cursor) {
+	f.at = c
+	f.shown.Store(&c)
+}
+
+func loadCursor(ctx context.Context, db *sql.DB, projection string) (cursor, error) {
+	var c cursor
+	var seq int64
+	var event []byte
+	err := db.QueryRowContext(ctx, `SELECT seq, event, time, events, repeats FROM cursors WHERE projection = ?`, projection).
+		Scan(&seq, &event, (*int64)(&c.time), &c.events, &c.repeats)
+	if errors.Is(err, sql.ErrNoRows) {
+		return cursor{}, nil
+	}
+	if err != nil {
+		return cursor{}, fmt.Errorf("read cursor: %w", damaged(err))
+	}
+	c.seq = store.Seq(seq)
+	copy(c.event[:], event)
+	return c, nil
+}
+
+// examine makes sure that src goes on where the projection stands: that no event
+// between is missing, and that it is the same journal.
+func (t *Tables) examine(ctx context.Context, src Source, f *folder) error {
+	state, err := src.State(ctx)
+	if err != nil {
+		return err
+	}
+	switch {
+	case f.at.seq > state.Last:
+		return fmt.Errorf("%w: it has %d envelopes, and this one %d", ErrOtherJournal, f.at.seq, state.Last)
+	case f.at.seq+1 < state.First:
+		return fmt.Errorf("envelopes %d to %d: %w", f.at.seq+1, state.First-1, journal.ErrGap)
+	case f.at.seq < max(state.First, 1):
+		return nil // nothing of what we have folded is still there
+	}
+	last, err := readOne(ctx, src, f.at.seq)
+	if err != nil {
+		return err
+	}
+	if e := last.Records[len(last.Records)-1]; last.Seq != f.at.seq || e.ID() != f.at.event {
+		return fmt.Errorf("%w: envelope %d is another one", ErrOtherJournal, f.at.seq)
+	}
+	return nil
+}
+
+// readOne reads the envelope at seq, or the next one where there is none.
+func readOne(ctx context.Context, src Source, seq store.Seq) (Envelope, error) {
+	var one Envelope
+	err := src.Read(ctx, seq, func(e Envelope) error {
+		one = e
+		return errEnough
+	})
+	if errors.Is(err, errEnough) {
+		return one, nil
+	}
+	return Envelope{}, errors.Join(err, ctx.Err())
+}
+
+// errEnough ends a Read whose yield has what it wanted.
+var errEnough = errors.New("enough")
+
+// Checks say, for readiness, how far each projection has come, and which does not
+// go on. None of them takes a node out of service: ads are served without reports.
+func (t *Tables) Checks() []obs.Check {
+	var checks []obs.Check
+	for _, f := range t.folders {
+		at := f.shown.Load().seq
+		checks = append(checks, f.health.check("projection "+f.projection.Name(), obs.Degraded, fmt.Sprintf("folded to envelope %d", at)))
+	}
+	return checks
+}

@@ -1,0 +1,187 @@
+package projection
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"deckle"
+	"deckle/internal/obs"
+	"deckle/internal/store"
+)
+
+// Hot is what decisions need to know of the journal, in memory: what has been spent,
+// what leases have paid for, how readers took to a creative, how traffic falls on
+// the hours. It is folded anew at every start, and until it is [Hot.Warm] it knows
+// too little to decide with.
+//
+// All methods may be called concurrently. The fold holds the lock for one event at a
+// time, well below a microsecond, so that a reader never waits for a backlog.
+type Hot struct {
+	log    *slog.Logger
+	health health
+	warm   chan struct{} // closed once the journal's end at the start has been folded
+
+	mu    sync.RWMutex
+	seq   store.Seq // the last envelope that was folded, all of it
+	end   store.Seq // the journal's at the start, once it is known
+	state *state
+}
+
+// NewHot returns a fold that has seen nothing.
+func NewHot(c Config, log *slog.Logger) *Hot {
+	return &Hot{log: log, warm: make(chan struct{}), state: newState(c)}
+}
+
+// Run folds what src has and what comes, until ctx is done. When src cannot be read
+// any more, it stops and says so in [Hot.Check], and waits for ctx all the same:
+// pages need none of this. A store out of reach is asked again.
+func (h *Hot) Run(ctx context.Context, src Source) error {
+	h.health.keepGoing(ctx, h.log.With("projection", "hot"), func() error { return h.fold(ctx, src) })
+	<-ctx.Done()
+	return nil
+}
+
+func (h *Hot) fold(ctx context.Context, src Source) error {
+	state, err := src.State(ctx)
+	if err != nil {
+		return err
+	}
+	h.mu.Lock()
+	h.end = max(h.end, state.Last)
+	from := max(h.seq+1, state.First)
+	h.mu.Unlock()
+	h.warmUp(from - 1)
+	return src.Read(ctx, from, func(e Envelope) error {
+		for i := range e.Records {
+			h.mu.Lock()
+			h.state.apply(&e.Records[i])
+			h.mu.Unlock()
+		}
+		h.warmUp(e.Seq)
+		h.health.recovered()
+		return nil
+	})
+}
+
+// warmUp notes that all envelopes up to seq have been folded.
+func (h *Hot) warmUp(seq store.Seq) {
+	h.mu.Lock()
+	h.seq = seq
+	reached := seq >= h.end
+	h.mu.Unlock()
+	if reached && !h.Warm() {
+		close(h.warm)
+	}
+}
+
+// Warm reports whether everything has been folded that was in the journal at the
+// start. Until then batches answer 503, and pages do not ask.
+func (h *Hot) Warm() bool {
+	select {
+	case <-h.warm:
+		return true
+	default:
+		return false
+	}
+}
+
+// Wait returns when the fold is warm, or with the cause when ctx is done before.
+func (h *Hot) Wait(ctx context.Context) error {
+	select {
+	case <-h.warm:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Check says, for readiness, how far the fold has come. A node whose fold is cold
+// or has stopped should get no traffic.
+func (h *Hot) Check() obs.Check {
+	h.mu.RLock()
+	seq, end := h.seq, h.end
+	h.mu.RUnlock()
+	c := h.health.check("journal", obs.NotReady, fmt.Sprintf("folded to envelope %d", seq))
+	if c.State == obs.OK && !h.Warm() {
+		c.State, c.Note = obs.NotReady, fmt.Sprintf("folded to envelope %d of %d", seq, end)
+	}
+	return c
+}
+
+// Seq is the last envelope that has been folded.
+func (h *Hot) Seq() store.Seq {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return h.seq
+}
+
+// Spend is what a campaign has spent on the UTC day that t is in, by the times of
+// its impressions. It is known for the day of the journal's latest event and the two
+// before it; for older ones it is 0, and the reports know.
+func (h *Hot) Spend(campaign string, t time.Time) deckle.Money {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	if d := h.state.days[dayNumber(t)]; d != nil {
+		return d.campaigns[campaign]
+	}
+	return 0
+}
+
+// SpendAdvertiser is the same for all campaigns of an advertiser.
+func (h *Hot) SpendAdvertiser(advertiser string, t time.Time) deckle.Money {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	if d := h.state.days[dayNumber(t)]; d != nil {
+		return d.advertisers[advertiser]
+	}
+	return 0
+}
+
+// SpendTotal is what a campaign has spent on all days.
+func (h *Hot) SpendTotal(campaign string) deckle.Money {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return h.state.totals[campaign]
+}
+
+// Lease is what a lease has paid for, and whether it is known: for 48 hours of
+// journal time after its seal, then the reports know.
+func (h *Hot) Lease(id string) (Lease, bool) {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	if l := h.state.leases[id]; l != nil {
+		return *l, true
+	}
+	return Lease{}, false
+}
+
+// Impressions counts the organic impressions that the fold has met, by what became
+// of their price.
+func (h *Hot) Impressions(b Billing) int64 {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return h.state.billed[b]
+}
+
+// Engagement is what readers did with a creative on a site, as it weighs now.
+func (h *Hot) Engagement(site, creative string, now time.Time) Engagement {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	if w := h.state.windows[place{site, creative}]; w != nil {
+		return w.read(now.UnixMilli())
+	}
+	return Engagement{}
+}
+
+// Traffic is how the traffic of days like now's falls on their hours on a site.
+func (h *Hot) Traffic(site string, now time.Time) Shape {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	if t := h.state.traffic[site]; t != nil {
+		return t.read(now)
+	}
+	return newTraffic().weekday
+}

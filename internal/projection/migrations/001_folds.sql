@@ -1,0 +1,17 @@
+-- How far each projection has come. It moves in the transaction that has the rows.
+CREATE TABLE cursors (
+  projection TEXT    NOT NULL PRIMARY KEY,
+  seq        INTEGER NOT NULL, -- the last envelope that was folded, all of it
+  event      BLOB    NOT NULL, -- the id of its last event: another journal has another one
+  time       INTEGER NOT NULL, -- journal time, Unix milliseconds
+  events     INTEGER NOT NULL, -- how many were folded
+  repeats    INTEGER NOT NULL  -- how many of them had been told before
+) STRICT, WITHOUT ROWID;
+
+-- The event ids that are remembered, by generation of journal time.
+CREATE TABLE seen (
+  projection TEXT    NOT NULL,
+  generation INTEGER NOT NULL,
+  id         BLOB    NOT NULL,
+  PRIMARY KEY (projection, generation, id)
+) STRICT, WITHOUT ROWID;

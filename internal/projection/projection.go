@@ -1,0 +1,95 @@
+// Package projection folds the journal into what the rest of Deckle reads: tables
+// for reports ([Tables], in SQLite) and hot state for decisions ([Hot], in memory).
+//
+// Both are pure functions of the journal: the same journal gives the same rows and
+// the same state, on every node, whenever it is folded and however it was cut into
+// batches. There is no clock in them; what has to end, ends by journal time, which
+// is the latest [journal.Event.At] so far. Every event counts once by its id, and a
+// suspect one counts as suspect and as nothing else.
+//
+// Nothing waits for a projection: it follows the journal in goroutines of its own,
+// and one that fails stops alone and says so in its [obs.Check].
+package projection
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"deckle/internal/journal"
+	"deckle/internal/store"
+)
+
+// A Projection folds the journal into tables of its own in report.db.
+//
+// Both methods depend on nothing but tx and rec: no clock, no network, no random
+// numbers, nothing kept between two calls. An error stops the projection where it
+// is, and nothing of the batch has happened.
+type Projection interface {
+	// Name is the projection's key among the cursors. It is on disk and never
+	// changes.
+	Name() string
+
+	// Apply folds an event that is told for the first time.
+	Apply(tx *Tx, rec journal.Record) error
+
+	// Repeat is called in place of Apply for an event that has been applied.
+	Repeat(tx *Tx, rec journal.Record) error
+}
+
+// An Envelope is what the journal made durable at once: some events in their
+// order. It belongs to whoever it is given to.
+type Envelope struct {
+	Seq     store.Seq
+	Records []journal.Record // at least one; all have Seq
+}
+
+// A Source is the journal, as a projection reads it. Its methods may be called
+// concurrently.
+type Source interface {
+	// Read calls yield for every envelope from the place from on, in order, as they
+	// come, until ctx is done (then it returns nil), yield returns an error (then it
+	// returns that), or the store fails. It never passes over what is missing: that
+	// is [journal.ErrGap].
+	Read(ctx context.Context, from store.Seq, yield func(Envelope) error) error
+
+	// State says which envelopes there are.
+	State(ctx context.Context) (store.LogState, error)
+}
+
+var (
+	// ErrDamaged says that report.db is not a database that we could have written,
+	// or that it has been damaged. It holds nothing that the journal does not:
+	// `deckle replay` makes it anew.
+	ErrDamaged = errors.New("report.db is damaged")
+
+	// ErrOtherJournal says that report.db was folded from another journal than the
+	// one that there is.
+	ErrOtherJournal = errors.New("report.db was made from another journal")
+
+	// ErrNewer says that report.db was made by a newer version of Deckle.
+	ErrNewer = errors.New("report.db is of a newer version of Deckle")
+)
+
+// Config is what a fold depends on besides the journal. The zero value is ready to
+// use.
+type Config struct {
+	// Window is the longest time for which a token may be redeemed: the longest of
+	// the windows of beacons, clicks and folds. Defaults to 30 minutes.
+	Window time.Duration
+
+	// HardHour counts engagement over the last hour, instead of with a half-life of
+	// a day ([reader].engagement_window = "1h").
+	HardHour bool
+}
+
+// remember is for how long of journal time an event id is known at least. A token
+// can be told until its window has passed at the node with the slowest clock, and
+// once more by a client that kept it.
+func (c Config) remember() time.Duration {
+	window := c.Window
+	if window <= 0 {
+		window = 30 * time.Minute
+	}
+	return 2*window + 5*time.Minute
+}
