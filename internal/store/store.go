@@ -2,10 +2,17 @@
 // before they are acknowledged, on one engine (NATS JetStream), embedded in the
 // process or run elsewhere.
 //
-// Everything above it uses two small interfaces, [Log] and [KV]. The engine
-// implements both, and so does the twin in memory (package store/memory) that
-// lives in a synctest bubble; one contract suite (package store/storetest) runs
-// against each.
+// Everything above it uses three small interfaces, [Log], [KV] and [Blobs]. The
+// engine implements them ([Open]), and so does the twin in memory (package
+// store/memory) that lives in a synctest bubble; one contract suite (package
+// store/storetest) runs against each.
+//
+// The engine promises less than it seems to, so this package adds what is
+// missing: one folder for each mode, since the engine deletes what another mode
+// has written; a lock, since two processes on one folder destroy it; a look at
+// what was written last before the engine reads it, since the engine cuts a
+// damaged block off; a reserve of disk space, since the engine stops for good
+// when there is none; an end to every call.
 package store
 
 import (
@@ -31,6 +38,14 @@ var (
 
 	// ErrNotFound says that a key has no value.
 	ErrNotFound = errors.New("not found")
+
+	// ErrDamaged says that the store has lost what it had acknowledged: a hole in a
+	// log, a log that ends before a place that a reader has been at, a value that
+	// cannot be opened. Asking again does not help.
+	ErrDamaged = errors.New("store is damaged")
+
+	// ErrInUse says that another process has the folder.
+	ErrInUse = errors.New("in use")
 
 	// ErrTooLarge says that a message or value is larger than its log or bucket
 	// takes, and that nothing was written.
@@ -65,8 +80,13 @@ type Log interface {
 
 	// Read calls yield for every message from the place from on, in order, as they
 	// come, until ctx is done (then it returns nil), yield returns an error (then
-	// it returns that), or the store fails. It survives reconnections without a gap
-	// or a repetition. A message is yielded only once it is durable.
+	// it returns that), or the store is closed or broken (ErrUnavailable). It survives
+	// reconnections without a gap or a repetition. A message is yielded only once it
+	// is durable.
+	//
+	// What was purged is passed over: the first message may be a later one than from.
+	// A hole between messages is ErrDamaged, and so is a place beyond the end of the
+	// log, since somebody must have been there.
 	Read(ctx context.Context, from Seq, yield func(Message) error) error
 
 	// State says what the log holds.
@@ -101,13 +121,15 @@ type KV interface {
 	// durable. Another revision is ErrConflict.
 	Put(ctx context.Context, key string, value []byte, revision uint64) (uint64, error)
 
-	// Delete removes the value by the same rule.
+	// Delete removes the value by the same rule. It removes nothing, without an error,
+	// where there is no value and revision is 0.
 	Delete(ctx context.Context, key string, revision uint64) error
 
 	// Watch calls yield for every value that there is, then once with Change.Complete
 	// set, then for every change as it comes, in the order of the revisions, until
-	// ctx is done (nil) or yield returns an error (that). After a reconnection no
-	// change is missing; a value may be told again.
+	// ctx is done (nil), yield returns an error (that), or the store is closed or broken
+	// (ErrUnavailable). After a reconnection no change is missing; a value may be told
+	// again. Removals are told before Complete as well, of keys never told of too.
 	Watch(ctx context.Context, yield func(Change) error) error
 }
 
@@ -125,4 +147,26 @@ type Change struct {
 	Entry
 	Deleted  bool
 	Complete bool
+}
+
+// Blobs are larger, unchanging pieces of data, named by what they contain. All
+// methods may be called concurrently, by any number of nodes.
+type Blobs interface {
+	// Put keeps data and returns its id, the lower-case hexadecimal SHA-256 of data,
+	// when it is durable. The same data again is the same blob, and keeps the content
+	// type that it had first. More than MaxBlob is ErrTooLarge.
+	Put(ctx context.Context, data []byte, contentType string) (id string, err error)
+
+	// Get returns a blob, which is then the caller's. What does not have its id's
+	// digest any more is ErrDamaged; a missing one is ErrNotFound.
+	Get(ctx context.Context, id string) (Blob, error)
+}
+
+// MaxBlob is the most bytes that a blob has.
+const MaxBlob = 8 << 20
+
+// A Blob is a piece of data and what it is, like "image/webp".
+type Blob struct {
+	Data        []byte
+	ContentType string
 }
