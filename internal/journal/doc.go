@@ -43,7 +43,7 @@
 //	bit 3       Campaign     string
 //	bit 4       Creative     string
 //	bit 5       Version      uvarint, 32 bits
-//	bit 6       URL          string
+//	bit 6       URL          string, as below
 //	bit 7       RequestID    8 bytes, big-endian
 //	bit 8       Category     string
 //	bit 9       Price        uvarint, micros, 63 bits
@@ -61,6 +61,14 @@
 //	uvarint 0, uvarint n, n bytes    the string, n from 1 to 4,096; it gets the next
 //	                                 number, from 1
 //	uvarint k, from 1                the string of that number
+//
+// A URL is written out by what it does not share with the one that was written out
+// before it:
+//
+//	uvarint 0, uvarint m, uvarint n, n bytes
+//	                                 the first m bytes of the last URL that was
+//	                                 written out (of none: m is 0) and these, m as
+//	                                 great as possible, 1 to 4,096 together
 //
 // uvarint is base 128, least significant group first, as in Protocol Buffers, in its
 // shortest form; varint is the same after zigzag (0, -1, 1, -2 → 0, 1, 2, 3).

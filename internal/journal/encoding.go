@@ -115,6 +115,7 @@ func representable(e *Event) error {
 type encoder struct {
 	buf     []byte
 	numbers map[string]uint64 // of the strings that are written out
+	url     string            // the URL that was written out last
 	last    int64             // At of the event before, in milliseconds
 	events  int
 }
@@ -132,7 +133,7 @@ func longest(e *Event) int {
 	const number = binary.MaxVarintLen64
 	n := 1 + 2*number // kind, fields, At
 	for _, s := range [...]string{e.Site, e.Slot, e.Advertiser, e.Campaign, e.Creative, e.URL, e.Category, e.Lease, e.Line} {
-		n += 1 + binary.MaxVarintLen16 + len(s)
+		n += 1 + 2*binary.MaxVarintLen16 + len(s)
 	}
 	for _, s := range e.Leases {
 		n += 1 + binary.MaxVarintLen16 + len(s)
@@ -156,7 +157,7 @@ func (w *encoder) add(e *Event) {
 	w.text(e.Campaign)
 	w.text(e.Creative)
 	w.number(uint64(e.Version))
-	w.text(e.URL)
+	w.address(e.URL)
 	if id, ok := parseRequestID(e.RequestID); ok {
 		w.buf = binary.BigEndian.AppendUint64(w.buf, id)
 	}
@@ -209,17 +210,44 @@ func (w *encoder) number(n uint64) {
 }
 
 func (w *encoder) text(s string) {
-	if s == "" {
+	if s != "" && w.first(s) {
+		w.buf = binary.AppendUvarint(w.buf, uint64(len(s)))
+		w.buf = append(w.buf, s...)
+	}
+}
+
+// address writes a URL. Those of a site begin alike.
+func (w *encoder) address(s string) {
+	if s == "" || !w.first(s) {
 		return
 	}
-	if n, ok := w.numbers[s]; ok {
-		w.buf = binary.AppendUvarint(w.buf, n)
-		return
+	shared := common(w.url, s)
+	w.buf = binary.AppendUvarint(w.buf, uint64(shared))
+	w.buf = binary.AppendUvarint(w.buf, uint64(len(s)-shared))
+	w.buf = append(w.buf, s[shared:]...)
+	w.url = s
+}
+
+// first writes the number of a string, and reports whether it is 0: then it has to
+// be written out.
+func (w *encoder) first(s string) bool {
+	n, ok := w.numbers[s]
+	w.buf = binary.AppendUvarint(w.buf, n)
+	if !ok {
+		w.numbers[s] = uint64(len(w.numbers) + 1)
 	}
-	w.numbers[s] = uint64(len(w.numbers) + 1)
-	w.buf = append(w.buf, 0)
-	w.buf = binary.AppendUvarint(w.buf, uint64(len(s)))
-	w.buf = append(w.buf, s...)
+	return !ok
+}
+
+// common is how many bytes a and b begin with alike.
+func common(a, b string) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
 }
 
 // seal ends the envelope with its checksum and returns it.
@@ -240,6 +268,7 @@ type decoder struct {
 	rest    []byte              // of the envelope
 	texts   []string            // of the envelope, by their number − 1
 	written map[string]struct{} // the same
+	url     string              // the URL that was written out last
 	last    int64               // At of the event before, in milliseconds
 	problem string              // the first one; nothing is read any more
 }
@@ -284,7 +313,7 @@ func open(data []byte) (body []byte, err error) {
 }
 
 func (r *decoder) reset(body []byte) {
-	r.rest, r.texts, r.last, r.problem = body, r.texts[:0], 0, ""
+	r.rest, r.texts, r.url, r.last, r.problem = body, r.texts[:0], "", 0, ""
 	if r.written == nil {
 		r.written = make(map[string]struct{})
 	}
@@ -332,7 +361,7 @@ func (r *decoder) fields(e *Event, fields uint64) {
 	e.Campaign = r.text(has(hasCampaign))
 	e.Creative = r.text(has(hasCreative))
 	e.Version = uint32(r.number(has(hasVersion), math.MaxUint32))
-	e.URL = r.text(has(hasURL))
+	e.URL = r.address(has(hasURL))
 	e.RequestID = r.requestID(has(hasRequestID))
 	e.Category = r.text(has(hasCategory))
 	e.Price = deckle.Money(r.number(has(hasPrice), math.MaxInt64))
@@ -440,24 +469,55 @@ func (r *decoder) text(present bool) string {
 	if !present {
 		return ""
 	}
-	number := r.uvarint(math.MaxUint64)
-	if number > uint64(len(r.texts)) {
-		r.fail("string " + strconv.FormatUint(number, 10) + " has not been written")
+	if s, ok := r.known(); ok {
+		return s
 	}
-	if r.problem != "" {
+	return r.learn(string(r.take(int(r.number(true, maxString)))))
+}
+
+// address reads a URL.
+func (r *decoder) address(present bool) string {
+	if !present {
 		return ""
 	}
-	if number > 0 {
-		return r.texts[number-1]
+	if s, ok := r.known(); ok {
+		return s
 	}
-	b := r.take(int(r.number(true, maxString)))
-	if _, again := r.written[string(b)]; again {
+	shared := int(r.uvarint(uint64(len(r.url))))
+	s := r.url[:shared] + string(r.take(int(r.uvarint(uint64(maxString-shared)))))
+	switch {
+	case s == "":
+		r.fail("a field is present and 0")
+	case common(r.url, s) != shared:
+		r.fail("a URL is longer than it need be")
+	}
+	r.url = r.learn(s)
+	return r.url
+}
+
+// known reads the number of a string, and reports whether it need not be read.
+func (r *decoder) known() (s string, ok bool) {
+	n := r.uvarint(math.MaxUint64)
+	if n > uint64(len(r.texts)) {
+		r.fail("string " + strconv.FormatUint(n, 10) + " has not been written")
+	}
+	if r.problem != "" {
+		return "", true
+	}
+	if n > 0 {
+		return r.texts[n-1], true
+	}
+	return "", false
+}
+
+// learn gives the next number to a string that was written out.
+func (r *decoder) learn(s string) string {
+	if _, again := r.written[s]; again {
 		r.fail("a string is written out again")
 	}
 	if r.problem != "" {
 		return ""
 	}
-	s := string(b)
 	r.texts = append(r.texts, s)
 	r.written[s] = struct{}{}
 	return s
