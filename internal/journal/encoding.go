@@ -121,11 +121,18 @@ type encoder struct {
 }
 
 func newEncoder(capacity int) *encoder {
-	buf := make([]byte, 0, headerBytes+capacity+checksumBytes)
-	return &encoder{
-		buf:     append(buf, encodingMark, encodingVersion),
+	w := &encoder{
+		buf:     make([]byte, 0, headerBytes+capacity+checksumBytes),
 		numbers: make(map[string]uint64),
 	}
+	w.reset()
+	return w
+}
+
+// reset begins another envelope.
+func (w *encoder) reset() {
+	clear(w.numbers)
+	*w = encoder{buf: append(w.buf[:0], encodingMark, encodingVersion), numbers: w.numbers}
 }
 
 // longest is how many bytes e takes at most, the checksum left out.

@@ -45,8 +45,8 @@ type Config struct {
 	MaxBytes int
 }
 
-// A Journal appends events to a log and reads them from it. All methods but Run may
-// be called concurrently.
+// A Journal appends events to a log. All methods but Run may be called
+// concurrently. [Read] needs none.
 type Journal struct {
 	log     store.Log
 	config  Config
@@ -60,12 +60,14 @@ type Journal struct {
 	full    []*envelope // older ones that are waiting to leave, oldest first
 	pending int         // events of all envelopes, that under way included
 	crowd   int         // calls in the envelope that left last
+	trouble error       // of the envelope that ended last
+	spare   *encoder    // of it, to be used again
 }
 
 // An envelope is one message of the log in the making. Until it leaves it belongs to
 // the journal's lock, then to Run, and when done is closed to everybody.
 type envelope struct {
-	encoder
+	*encoder
 	calls    int
 	kinds    [Seal + 1]int // events by kind
 	began    time.Time     // when the first call joined
@@ -76,8 +78,7 @@ type envelope struct {
 	err  error
 }
 
-// New makes a journal on log. Appends wait until [Journal.Run] is called; reading
-// does not need it.
+// New makes a journal on log. Appends wait until [Journal.Run] is called.
 func New(log store.Log, c Config, m *Metrics, l *slog.Logger) *Journal {
 	c.Wait = cmp.Or(c.Wait, 2*time.Second)
 	c.Fill = cmp.Or(c.Fill, 2*time.Millisecond)
@@ -105,13 +106,13 @@ func (j *Journal) Append(ctx context.Context, events ...Event) (store.Seq, error
 	}
 	start := time.Now()
 	seq, err := j.append(ctx, start, events)
-	j.metrics.appended(time.Since(start), err)
+	j.metrics.appended(ctx, time.Since(start), err)
 	return seq, err
 }
 
 func (j *Journal) append(ctx context.Context, start time.Time, events []Event) (store.Seq, error) {
-	if err := ctx.Err(); err != nil {
-		return 0, fmt.Errorf("append to journal: %w", err)
+	if ctx.Err() != nil {
+		return 0, fmt.Errorf("append to journal: %w", context.Cause(ctx))
 	}
 	size := headerBytes + checksumBytes
 	for i := range events {
@@ -155,7 +156,7 @@ func (j *Journal) join(events []Event, size int, start time.Time) (*envelope, er
 		j.filling = nil
 	}
 	if j.filling == nil {
-		j.filling = &envelope{encoder: *newEncoder(size), began: time.Now(), done: make(chan struct{})}
+		j.filling = &envelope{encoder: j.encoder(size), began: time.Now(), done: make(chan struct{})}
 	}
 	e := j.filling
 	for i := range events {
@@ -171,6 +172,15 @@ func (j *Journal) join(events []Event, size int, start time.Time) (*envelope, er
 		j.signal()
 	}
 	return e, nil
+}
+
+// encoder is for a new envelope.
+func (j *Journal) encoder(capacity int) *encoder {
+	w := j.spare
+	if j.spare = nil; w == nil {
+		w = newEncoder(capacity)
+	}
+	return w
 }
 
 // signal makes Run look again.
@@ -243,12 +253,29 @@ func (j *Journal) take() (e *envelope, wait time.Duration, closed bool) {
 func (j *Journal) commit(ctx context.Context, e *envelope) {
 	data := e.seal()
 	e.seq, e.err = j.send(ctx, e.deadline, data)
-	if e.err != nil {
-		j.slog.LogAttrs(ctx, slog.LevelError, "events not journaled", slog.Int("events", e.events), slog.Any("err", e.err))
-	}
 	j.metrics.committed(e, len(data))
+
 	j.mu.Lock()
+	before := j.trouble
+	j.trouble = e.err
 	j.pending -= e.events
+	j.spare = e.encoder
+	j.spare.reset()
 	j.mu.Unlock()
 	close(e.done)
+
+	// A store that is gone is told of twice: when it goes, and when it is back.
+	switch {
+	case e.err != nil && before == nil:
+		j.slog.LogAttrs(ctx, slog.LevelError, "the journal cannot be written", slog.Any("err", e.err))
+	case e.err == nil && before != nil:
+		j.slog.LogAttrs(ctx, slog.LevelInfo, "the journal is written again")
+	}
+}
+
+// Err is why the last envelope could not be written; nil when it was.
+func (j *Journal) Err() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.trouble
 }

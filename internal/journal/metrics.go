@@ -71,17 +71,19 @@ func (m *Metrics) committed(e *envelope, bytes int) {
 	}
 }
 
-func (m *Metrics) appended(took time.Duration, err error) {
+func (m *Metrics) appended(ctx context.Context, took time.Duration, err error) {
 	m.seconds.Observe(took.Seconds())
 	if err != nil {
-		m.failures.WithLabelValues(failure(err)).Inc()
+		m.failures.WithLabelValues(failure(ctx, err)).Inc()
 	}
 }
 
 // failure is the only place where an error of Append becomes a reason.
-func failure(err error) string {
+func failure(ctx context.Context, err error) string {
 	_, invalid := errors.AsType[*FieldError](err)
 	switch {
+	case errors.Is(err, context.Cause(ctx)):
+		return "canceled"
 	case invalid:
 		return "invalid"
 	case errors.Is(err, store.ErrTooLarge):
@@ -94,8 +96,6 @@ func failure(err error) string {
 		return "full"
 	case errors.Is(err, store.ErrUnavailable):
 		return "unavailable"
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return "canceled"
 	}
 	return "other"
 }
