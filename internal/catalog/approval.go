@@ -2,7 +2,16 @@ package catalog
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json"
+	"golang.org/x/sync/errgroup"
+
+	"deckle/internal/store"
 )
 
 // A State is where a version of a creative stands on a site.
@@ -18,9 +27,9 @@ const (
 type Via string
 
 const (
-	Manual        Via = "manual"       // by a person
-	ByAnchor      Via = "anchor"       // a person has approved this campaign with this landing domain
-	AutomaticSite Via = "auto-approve" // the site approves everything
+	ByHand   Via = "manual"       // by a person
+	ByAnchor Via = "anchor"       // a person has approved the campaign with that landing domain
+	BySite   Via = "auto-approve" // the site approves everything
 )
 
 // An Approval is the decision on one version of a creative on one site.
@@ -34,33 +43,489 @@ type Approval struct {
 	Anchor  string    `json:"anchor,omitempty"` // the landing domain, for ByAnchor
 }
 
-// Approvals are the decisions on one creative on one site, by rising version.
+// Approvals are the decisions on one creative on one site, by rising version. The
+// last 20 are kept, and always the one that is shown.
 type Approvals struct {
 	Site      string     `json:"site"`
 	Creative  string     `json:"creative"`
-	Revision  uint64     `json:"revision"`
+	Revision  uint64     `json:"revision"` // 0: there is none
 	Decisions []Approval `json:"decisions"`
 }
 
-// A Waiting is a version that would be shown on a site and has not been decided.
+// Serving is the version that is shown: the last approved one; 0 for none.
+func (a Approvals) Serving() uint32 {
+	if i := lastApproved(a.Decisions); i >= 0 {
+		return a.Decisions[i].Version
+	}
+	return 0
+}
+
+// State is where a version stands.
+func (a Approvals) State(version uint32) State {
+	for _, d := range a.Decisions {
+		if d.Version == version {
+			return d.State
+		}
+	}
+	return Pending
+}
+
+func lastApproved(decisions []Approval) int {
+	for i, d := range slices.Backward(decisions) {
+		if d.State == Approved {
+			return i
+		}
+	}
+	return -1
+}
+
+const maxDecisions = 20
+
+// storedApprovals is what is stored under approval/SITE/CREATIVE.
+type storedApprovals struct {
+	Format    int        `json:"format"`
+	Decisions []Approval `json:"decisions"`
+	History   []Change   `json:"history"`
+
+	revision uint64
+	versions []*version // of the decisions, in a snapshot
+}
+
+const approvalsFormat = 1
+
+func decodeApprovals(value []byte, revision uint64) (*storedApprovals, error) {
+	a := &storedApprovals{revision: revision}
+	if err := json.Unmarshal(value, a); err != nil {
+		return nil, fmt.Errorf("read approvals: %w", err)
+	}
+	if a.Format != approvalsFormat {
+		return nil, fmt.Errorf("read approvals: format %d is not known", a.Format)
+	}
+	return a, nil
+}
+
+// serving is the last approved version in a snapshot, nil for none.
+func (a *storedApprovals) serving() (*Approval, *version) {
+	if a == nil {
+		return nil, nil
+	}
+	i := lastApproved(a.Decisions)
+	if i < 0 {
+		return nil, nil
+	}
+	return &a.Decisions[i], a.versions[i]
+}
+
+// decided reports whether anything was ever decided about a creative on a site.
+func (a *storedApprovals) decided() bool { return a != nil && len(a.Decisions) > 0 }
+
+func (a *storedApprovals) decision(version uint32) *Approval {
+	if a != nil {
+		for i := range a.Decisions {
+			if a.Decisions[i].Version == version {
+				return &a.Decisions[i]
+			}
+		}
+	}
+	return nil
+}
+
+// decide is a with a decision about one version.
+func (a *storedApprovals) decide(d Approval) *storedApprovals {
+	next := &storedApprovals{Format: approvalsFormat, revision: a.revision}
+	for _, old := range a.Decisions {
+		if old.Version != d.Version {
+			next.Decisions = append(next.Decisions, old)
+		}
+	}
+	next.Decisions = append(next.Decisions, d)
+	slices.SortFunc(next.Decisions, func(a, b Approval) int { return int(int64(a.Version) - int64(b.Version)) })
+	for len(next.Decisions) > maxDecisions {
+		drop := 0
+		if lastApproved(next.Decisions) == 0 {
+			drop = 1
+		}
+		next.Decisions = slices.Delete(next.Decisions, drop, drop+1)
+	}
+	what := fmt.Sprintf("%s version %d", d.State, d.Version)
+	if d.Via != ByHand {
+		what += " (" + string(d.Via) + ")"
+	}
+	next.History = note(a.History, Change{At: d.At, By: d.By, What: what})
+	return next
+}
+
+func (a *storedApprovals) public(p pair) Approvals {
+	out := Approvals{Site: p.site, Creative: p.creative}
+	if a != nil {
+		out.Revision, out.Decisions = a.revision, a.Decisions
+	}
+	return out
+}
+
+// Approvals are the decisions on a creative on a site, with revision 0 where there
+// is none.
+func (s *Snapshot) Approvals(site, creative string) Approvals {
+	return s.approvals[site][creative].public(pair{site, creative})
+}
+
+// A Waiting is a version that would be shown on a site and that nobody has decided
+// about.
 type Waiting struct {
 	Site, Creative       string
 	Campaign, Advertiser string
 	Version              uint32
-	Since                time.Time // when the version was saved
+	Since                time.Time // when the creative was saved last
 	Serving              uint32    // the approved version that is shown meanwhile; 0: none
-	Revision             uint64    // of the approvals of this pair; for Decide
+	Revision             uint64    // of the approvals, for [Catalog.Approve]
+
+	end time.Time // of the campaign
 }
 
-// Approve approves a version of a creative for a site by hand, and trusts later
-// versions of the campaign that lead to the same registrable domain. The version
-// must be the creative's present one.
+// waits reports whether the present version would be shown if it were approved.
+func (st *standing) waits(a *storedApprovals) bool {
+	return st.site.Status != Suspended && a.decision(st.creative.Version) == nil &&
+		!blockedHost(st.site.BlockedDomains, landingHost(st.creative.LandingURL))
+}
+
+func (st *standing) waiting(creative *Record, a *storedApprovals) Waiting {
+	w := Waiting{
+		Site: st.site.ID, Creative: st.creative.ID, Campaign: st.campaign.ID, Advertiser: st.advertiser.ID,
+		Version: st.creative.Version, Since: creative.Updated, end: st.end,
+	}
+	if a != nil {
+		w.Revision = a.revision
+	}
+	if st.approval != nil {
+		w.Serving = st.approval.Version
+	}
+	return w
+}
+
+// Queue is what waits for approval, the oldest first: on one site, or on all for
+// "". A campaign that would serve is in it by itself, also before its start.
+func (s *Snapshot) Queue(site string, now time.Time) []Waiting {
+	var out []Waiting
+	for id, index := range s.sites {
+		if site != "" && id != site {
+			continue
+		}
+		for _, w := range index.waiting {
+			if w.end.IsZero() || now.Before(w.end) {
+				out = append(out, w)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b Waiting) int {
+		if c := compareTimes(a.Since, b.Since); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Site+"/"+a.Creative, b.Site+"/"+b.Creative)
+	})
+	return out
+}
+
+// storedTrust is what is stored under trust/SITE/CAMPAIGN: the registrable landing
+// domains that a person has approved for the campaign.
+type storedTrust struct {
+	Domains map[string]trustAnchor `json:"domains"`
+
+	revision uint64
+}
+
+type trustAnchor struct {
+	By       string    `json:"by"`
+	At       time.Time `json:"at"`
+	Creative string    `json:"creative"` // whose approval made it
+}
+
+func decodeTrust(value []byte) (*storedTrust, error) {
+	t := &storedTrust{}
+	if err := json.Unmarshal(value, t); err != nil {
+		return nil, fmt.Errorf("read trust anchors: %w", err)
+	}
+	return t, nil
+}
+
+// Anchors are the landing domains that are trusted for a campaign on a site, in
+// order.
+func (s *Snapshot) Anchors(site, campaign string) []string {
+	var out []string
+	if t := s.trust[pair{site, campaign}]; t != nil {
+		for d := range t.Domains {
+			out = append(out, d)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Approve approves a version of a creative on a site by hand, and trusts later
+// versions of the campaign's creatives that lead to the same registrable domain.
+// The version must be the present one: nobody approves what they have not seen.
 func (c *Catalog) Approve(ctx context.Context, site, creative string, version uint32, w Write) (Approvals, error) {
-	return Approvals{}, nil
+	d, err := c.begin(ctx, site, creative, w)
+	if err != nil {
+		return Approvals{}, err
+	}
+	if version != d.creative.Version {
+		return Approvals{}, &InvalidError{Problems: []Problem{{
+			Field: "version", Msg: fmt.Sprintf("%d is not the present one, %d", version, d.creative.Version), Remedy: "look at that one",
+		}}}
+	}
+	approvals, err := c.decide(ctx, d, Approval{Version: version, Content: d.content, State: Approved, Via: ByHand}, w)
+	if err != nil || d.creative.Campaign == "" {
+		return approvals, err
+	}
+	anchor := trustAnchor{By: w.By, At: c.now(), Creative: creative}
+	if err := c.changeTrust(ctx, site, d.creative.Campaign, func(t *storedTrust) {
+		t.Domains[landingDomain(d.creative.LandingURL)] = anchor
+	}); err != nil {
+		// Approved it is. The next version asks a person again.
+		c.config.Log.WarnContext(ctx, "trust anchor was not kept", "site", site, "campaign", d.creative.Campaign, "err", err)
+	}
+	return approvals, nil
 }
 
-// Reject rejects a version, whether it waits or has been approved, and withdraws
-// the trust in its campaign and landing domain on that site.
+// Reject rejects a version of a creative on a site, whether it waits or has been
+// approved, and withdraws the trust in its campaign and landing domain there.
+// Where an older version is approved still, that one is shown.
 func (c *Catalog) Reject(ctx context.Context, site, creative string, version uint32, w Write) (Approvals, error) {
-	return Approvals{}, nil
+	d, err := c.begin(ctx, site, creative, w)
+	if err != nil {
+		return Approvals{}, err
+	}
+	hash, content := d.content, &d.creative.Content
+	if version != d.creative.Version {
+		old := d.approvals.decision(version)
+		if old == nil {
+			return Approvals{}, &InvalidError{Problems: []Problem{{Field: "version", Msg: fmt.Sprintf("there is no version %d to reject", version)}}}
+		}
+		hash = old.Content
+		if content, err = c.readContent(ctx, creative, hash); err != nil {
+			return Approvals{}, err
+		}
+	}
+	if d.creative.Campaign != "" {
+		err := c.changeTrust(ctx, site, d.creative.Campaign, func(t *storedTrust) {
+			delete(t.Domains, landingDomain(content.LandingURL))
+		})
+		if err != nil {
+			return Approvals{}, err
+		}
+	}
+	return c.decide(ctx, d, Approval{Version: version, Content: hash, State: Rejected, Via: ByHand}, w)
+}
+
+// A deciding is what a decision is based on, as the leader has it.
+type deciding struct {
+	pair
+	creative  *Creative
+	content   string
+	approvals *storedApprovals
+}
+
+// begin reads what a decision is based on.
+func (c *Catalog) begin(ctx context.Context, site, creative string, w Write) (deciding, error) {
+	d := deciding{pair: pair{site, creative}}
+	if err := w.check(); err != nil {
+		return d, err
+	}
+	where, err := c.Get(ctx, KindSite, site)
+	if err != nil {
+		return d, err
+	}
+	what, err := c.Get(ctx, KindCreative, creative)
+	if err != nil {
+		return d, err
+	}
+	if where.Deleted || what.Deleted {
+		return d, fmt.Errorf("creative %q on site %q: %w", creative, site, ErrNotFound)
+	}
+	d.creative, d.content = what.Entity.(*Creative), what.content
+	d.approvals, err = c.readApprovals(ctx, d.pair)
+	return d, err
+}
+
+func (c *Catalog) readApprovals(ctx context.Context, p pair) (*storedApprovals, error) {
+	entry, err := c.kv.Get(ctx, approvalKey(p.site, p.creative))
+	if errors.Is(err, store.ErrNotFound) {
+		return &storedApprovals{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read approvals of creative %q on site %q: %w", p.creative, p.site, err)
+	}
+	return decodeApprovals(entry.Value, entry.Revision)
+}
+
+// decide writes a decision. One that has been taken already is left as it is.
+func (c *Catalog) decide(ctx context.Context, d deciding, a Approval, w Write) (Approvals, error) {
+	if old := d.approvals.decision(a.Version); old != nil && old.State == a.State {
+		return d.approvals.public(d.pair), nil
+	}
+	lost := &ConflictError{Kind: approvalPrefix, ID: d.site + "/" + d.pair.creative, Revision: d.approvals.revision}
+	if w.Revision != d.approvals.revision {
+		return Approvals{}, lost
+	}
+	a.By, a.At = w.By, c.now()
+	next := d.approvals.decide(a)
+	revision, err := c.kv.Put(ctx, approvalKey(d.site, d.pair.creative), mustEncode(next), next.revision)
+	if errors.Is(err, store.ErrConflict) {
+		newest, err := c.readApprovals(ctx, d.pair)
+		if err != nil {
+			return Approvals{}, err
+		}
+		lost.Revision = newest.revision
+		return Approvals{}, lost
+	}
+	if err != nil {
+		return Approvals{}, fmt.Errorf("write approvals of creative %q on site %q: %w", d.pair.creative, d.site, err)
+	}
+	next.revision = revision
+	return next.public(d.pair), nil
+}
+
+// changeTrust edits the trust anchors of a campaign on a site, as often as somebody
+// else is faster.
+func (c *Catalog) changeTrust(ctx context.Context, site, campaign string, edit func(*storedTrust)) error {
+	for {
+		t, err := c.readTrust(ctx, site, campaign)
+		if err != nil {
+			return err
+		}
+		before := string(mustEncode(t))
+		edit(t)
+		after := mustEncode(t)
+		if string(after) == before {
+			return nil
+		}
+		_, err = c.kv.Put(ctx, trustKey(site, campaign), after, t.revision)
+		if !errors.Is(err, store.ErrConflict) {
+			if err != nil {
+				return fmt.Errorf("write trust anchors of campaign %q on site %q: %w", campaign, site, err)
+			}
+			return nil
+		}
+	}
+}
+
+func (c *Catalog) readTrust(ctx context.Context, site, campaign string) (*storedTrust, error) {
+	t := &storedTrust{Domains: map[string]trustAnchor{}}
+	entry, err := c.kv.Get(ctx, trustKey(site, campaign))
+	if errors.Is(err, store.ErrNotFound) {
+		return t, nil
+	}
+	if err == nil {
+		t, err = decodeTrust(entry.Value)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read trust anchors of campaign %q on site %q: %w", campaign, site, err)
+	}
+	t.revision = entry.Revision
+	if t.Domains == nil {
+		t.Domains = map[string]trustAnchor{}
+	}
+	return t, nil
+}
+
+// settleAgain is how long an automatic approval that could not be written waits.
+const settleAgain = 5 * time.Second
+
+// settle records the approvals that are given without a person, as snapshots show
+// them to be due. Every node does; whoever is first has written them.
+func (c *Catalog) settle(ctx context.Context) error {
+	for ctx.Err() == nil {
+		c.mu.Lock()
+		changed := c.changed
+		c.mu.Unlock()
+		retry := c.settleOnce(ctx, c.Snapshot())
+		var again <-chan time.Time
+		if retry {
+			again = time.After(settleAgain)
+		}
+		select {
+		case <-ctx.Done():
+		case <-changed:
+		case <-again:
+		}
+	}
+	return nil
+}
+
+// settleOnce approves what a snapshot shows to be due, and reports whether
+// something has to be tried again.
+func (c *Catalog) settleOnce(ctx context.Context, s *Snapshot) (retry bool) {
+	var g errgroup.Group
+	g.SetLimit(writers)
+	for _, index := range s.sites {
+		for _, w := range index.waiting {
+			if !s.approvesItself(w) {
+				continue
+			}
+			g.Go(func() error { return c.approveItself(ctx, w) })
+		}
+	}
+	err := g.Wait()
+	if err != nil && ctx.Err() == nil {
+		c.config.Log.WarnContext(ctx, "automatic approval was not written", "err", err)
+	}
+	return err != nil
+}
+
+// approvesItself reports whether a version needs no person, as a snapshot has it.
+func (s *Snapshot) approvesItself(w Waiting) bool {
+	site, ok := s.Site(w.Site)
+	if !ok {
+		return false
+	}
+	if site.AutoApprove {
+		return true
+	}
+	trust := s.trust[pair{w.Site, w.Campaign}]
+	creative, ok := s.Creative(w.Creative)
+	if !ok || trust == nil {
+		return false
+	}
+	_, ok = trust.Domains[landingDomain(creative.LandingURL)]
+	return ok
+}
+
+// approveItself asks the leader whether a version still needs no person, and
+// approves it.
+func (c *Catalog) approveItself(ctx context.Context, w Waiting) error {
+	by := Write{By: "deckle"}
+	d, err := c.begin(ctx, w.Site, w.Creative, by)
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if d.creative.Version != w.Version || d.creative.Campaign != w.Campaign || d.approvals.decision(w.Version) != nil {
+		return nil // the next snapshot knows
+	}
+	a := Approval{Version: w.Version, Content: d.content, State: Approved}
+	site, err := c.Get(ctx, KindSite, w.Site)
+	if err != nil {
+		return err
+	}
+	if site.Entity.(*Site).AutoApprove {
+		a.Via = BySite
+	} else {
+		trust, err := c.readTrust(ctx, w.Site, w.Campaign)
+		if err != nil {
+			return err
+		}
+		a.Via, a.Anchor = ByAnchor, landingDomain(d.creative.LandingURL)
+		anchor, ok := trust.Domains[a.Anchor]
+		if !ok {
+			return nil
+		}
+		by.By = anchor.By
+	}
+	by.Revision = d.approvals.revision
+	if _, err = c.decide(ctx, d, a, by); errors.Is(err, ErrConflict) {
+		return nil // somebody else was faster
+	}
+	return err
 }

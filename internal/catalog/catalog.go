@@ -15,16 +15,24 @@
 //   - an approval by hand: the approval first, then the trust anchor. Without the
 //     anchor the next version asks a person again.
 //   - a rejection: the anchor is withdrawn first, then the version rejected. In
-//     between nothing is approved by that anchor any more.
+//     between nothing more is approved by that anchor.
+//   - a document: parents before children, approvals last, what is deleted after
+//     them. Every prefix is a valid catalog, and applying it again does the rest.
 //
 // That something waits for approval is not written at all: it follows from the
-// catalog. So is what a paused campaign or a removed advertiser means for its
+// catalog. So does what a paused campaign or a removed advertiser means for its
 // creatives: nothing is cascaded that a crash could cut in two.
 package catalog
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"reflect"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"deckle/internal/store"
@@ -52,80 +60,327 @@ type SiteFacts struct {
 	Currency string
 }
 
+func (c Config) withDefaults() Config {
+	if c.Content == nil {
+		c.Content = ContentTaxonomy()
+	}
+	if c.Products == nil {
+		c.Products = ProductTaxonomy()
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
 // A Catalog writes entities and follows what is written. All methods may be called
 // concurrently.
 type Catalog struct {
-	kv   store.KV
-	keys store.KV
-	c    Config
+	kv     store.KV
+	keys   store.KV
+	config Config
+
+	// current is what every request reads. It is replaced as a whole and never
+	// changed.
+	current atomic.Pointer[Snapshot]
+	loaded  chan struct{} // closed with the first loaded snapshot
+
+	mu      sync.Mutex
+	changed chan struct{} // closed and replaced with every snapshot
 }
 
 // New makes a catalog on two buckets: kv for the entities, keys for the key rings
-// (which its owner seals). It reads nothing until [Catalog.Run].
-func New(kv, keys store.KV, c Config) *Catalog { return nil }
-
-// Run follows the catalog and keeps the snapshot current, until ctx is done (then
-// it returns nil) or the store fails. Until it has read everything, the snapshot
-// is empty and not loaded. It also records the approvals that are given without a
-// person, so that what a crash has left undone is done by the next node.
-func (c *Catalog) Run(ctx context.Context) error { return nil }
+// (which the bucket seals). It reads nothing until [Catalog.Run].
+func New(kv, keys store.KV, c Config) *Catalog {
+	cat := &Catalog{
+		kv: kv, keys: keys, config: c.withDefaults(),
+		loaded: make(chan struct{}), changed: make(chan struct{}),
+	}
+	cat.current.Store(&Snapshot{config: &cat.config})
+	return cat
+}
 
 // Snapshot is the catalog as this node knows it. It never waits and is never nil.
-func (c *Catalog) Snapshot() *Snapshot { return nil }
+func (c *Catalog) Snapshot() *Snapshot { return c.current.Load() }
 
 // Loaded is closed when the catalog has been read for the first time.
-func (c *Catalog) Loaded() <-chan struct{} { return nil }
+func (c *Catalog) Loaded() <-chan struct{} { return c.loaded }
 
 // WaitFor returns when the snapshot holds everything up to a revision of the
 // catalog, so that a page shows what its reader has just written; or ctx's error.
-func (c *Catalog) WaitFor(ctx context.Context, revision uint64) error { return nil }
+func (c *Catalog) WaitFor(ctx context.Context, revision uint64) error {
+	for {
+		c.mu.Lock()
+		changed := c.changed
+		c.mu.Unlock()
+		if s := c.Snapshot(); s.Loaded() && s.Revision() >= revision {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for revision %d of the catalog: %w", revision, ctx.Err())
+		}
+	}
+}
+
+// publish makes a snapshot the current one and wakes who waits for it.
+func (c *Catalog) publish(s *Snapshot) {
+	first := s.Loaded() && !c.Snapshot().Loaded()
+	c.current.Store(s)
+	if first {
+		close(c.loaded)
+	}
+	c.mu.Lock()
+	close(c.changed)
+	c.changed = make(chan struct{})
+	c.mu.Unlock()
+}
 
 // A Write says who changes an entity, and of which revision they have thought.
 type Write struct {
 	By       string // for the audit log: 1–120 characters
-	Revision uint64 // of the entity that is replaced; 0: there is none yet, or a tombstone
+	Revision uint64 // of what is replaced, also of a tombstone; 0: there is none
 }
 
-// A Record is an entity with what the catalog knows about it.
-type Record struct {
-	Entity
-	Revision uint64
-	Created  time.Time
-	Updated  time.Time
-	Deleted  bool // a tombstone
-	History  []Change
+func (w Write) check() error {
+	var p problems
+	p.text("by", w.By, 1, maxName)
+	return p.err()
 }
 
-// A Change is one entry of the audit log.
-type Change struct {
-	At     time.Time `json:"at"`
-	By     string    `json:"by"`
-	What   string    `json:"what"` // created, updated, deleted, restored
-	Fields []Edit    `json:"fields,omitempty"`
-}
-
-// An Edit is one field that changed.
-type Edit struct {
-	Field string `json:"field"`
-	From  string `json:"from,omitempty"` // JSON, cut to 80 characters
-	To    string `json:"to,omitempty"`
-}
-
-// Decode reads an entity as JSON: unknown fields, duplicate names and wrong types
-// are problems, all of them named. Its error is an [*InvalidError].
-func Decode(k Kind, data []byte) (Entity, error) { return nil, nil }
+// now is the time of a write, as precise as it is stored.
+func (c *Catalog) now() time.Time { return c.config.Now().UTC().Truncate(time.Millisecond) }
 
 // Get reads an entity from the leader of the store. A tombstone is a record; what
 // the catalog has never held is [ErrNotFound].
-func (c *Catalog) Get(ctx context.Context, k Kind, id string) (Record, error) { return Record{}, nil }
+func (c *Catalog) Get(ctx context.Context, k Kind, id string) (Record, error) {
+	if newEntity(k) == nil || !idPattern.MatchString(id) {
+		return Record{}, fmt.Errorf("%s %s: %w", k, quote(id), ErrNotFound)
+	}
+	entry, err := c.kv.Get(ctx, key(k, id))
+	if errors.Is(err, store.ErrNotFound) {
+		return Record{}, fmt.Errorf("%s %q: %w", k, id, ErrNotFound)
+	}
+	if err != nil {
+		return Record{}, fmt.Errorf("read %s %q: %w", k, id, err)
+	}
+	r, err := decodeRecord(k, entry.Value, entry.Revision)
+	if err != nil {
+		return Record{}, fmt.Errorf("read %s %q: %w", k, id, err)
+	}
+	if k == KindCreative {
+		content, err := c.readContent(ctx, id, r.content)
+		if err != nil {
+			return Record{}, err
+		}
+		r = r.withContent(content)
+	}
+	return *r, nil
+}
+
+func (c *Catalog) readContent(ctx context.Context, creative, hash string) (*Content, error) {
+	entry, err := c.kv.Get(ctx, contentKey(creative, hash))
+	if err != nil {
+		return nil, fmt.Errorf("read content of creative %q: %w", creative, err)
+	}
+	return decodeContent(entry.Value)
+}
 
 // Put validates and writes an entity, and returns it as written once that is
 // durable. What is the same as before is not written again. Errors: [*InvalidError],
 // [*ConflictError], those of the store.
-func (c *Catalog) Put(ctx context.Context, e Entity, w Write) (Record, error) { return Record{}, nil }
+//
+// A creative of status deleted is [Catalog.Delete]. Putting what is a tombstone
+// brings it back; a creative's approvals have stayed.
+func (c *Catalog) Put(ctx context.Context, e Entity, w Write) (Record, error) {
+	if err := w.check(); err != nil {
+		return Record{}, err
+	}
+	current, err := c.Get(ctx, e.Kind(), e.EntityID())
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return Record{}, err
+	}
+	j := judge{ctx: ctx, c: c}
+	next, err := c.prepare(e, current, j.world(current), w.By)
+	if j.err != nil {
+		return Record{}, j.err
+	}
+	if err != nil {
+		return Record{}, err
+	}
+	if next == nil {
+		return current, nil
+	}
+	if w.Revision != current.Revision {
+		return Record{}, conflict(e.Kind(), e.EntityID(), current)
+	}
+	return c.write(ctx, next)
+}
 
 // Delete leaves a tombstone in the place of an entity. A publisher with sites or
 // advertisers is refused.
 func (c *Catalog) Delete(ctx context.Context, k Kind, id string, w Write) (Record, error) {
-	return Record{}, nil
+	if err := w.check(); err != nil {
+		return Record{}, err
+	}
+	current, err := c.Get(ctx, k, id)
+	if err != nil || current.Deleted {
+		return current, err
+	}
+	if k == KindPublisher {
+		if has, err := c.hasChildren(ctx, id); err != nil || has {
+			return Record{}, cmp.Or[error](err, &InvalidError{Problems: []Problem{{Msg: "has sites or advertisers", Remedy: "delete them first"}}})
+		}
+	}
+	if w.Revision != current.Revision {
+		return Record{}, conflict(k, id, current)
+	}
+	return c.write(ctx, c.entomb(current, w.By))
 }
+
+// hasChildren asks the leader for the sites and advertisers of a publisher that the
+// snapshot knows.
+func (c *Catalog) hasChildren(ctx context.Context, publisher string) (bool, error) {
+	for _, k := range []Kind{KindSite, KindAdvertiser} {
+		for _, id := range c.Snapshot().Children(k, publisher) {
+			if r, err := c.Get(ctx, k, id); err != nil || !r.Deleted {
+				return err == nil, err
+			}
+		}
+	}
+	return false, nil
+}
+
+// entomb is the tombstone of an entity.
+func (c *Catalog) entomb(current Record, by string) *Record {
+	next := current
+	next.Deleted, next.Updated = true, c.now()
+	if creative, ok := current.Entity.(*Creative); ok {
+		e := *creative
+		e.Status = Deleted
+		next.Entity = &e
+	}
+	next.History = note(current.History, Change{At: next.Updated, By: by, What: "deleted"})
+	return &next
+}
+
+// prepare judges an entity and gives what is to be stored in the place of current;
+// nil if that is the same. It writes nothing and does not change e.
+func (c *Catalog) prepare(e Entity, current Record, w world, by string) (*Record, error) {
+	e = e.clone()
+	e.normalize(w)
+	var p problems
+	e.validate(&p, w)
+	if err := p.err(); err != nil {
+		return nil, err
+	}
+	next := current
+	next.Entity, next.Deleted, next.Updated = e, false, c.now()
+	if creative, ok := e.(*Creative); ok {
+		next.content = creative.hash()
+		creative.Version = 1
+		if old, ok := current.Entity.(*Creative); ok {
+			creative.Version = old.Version
+			if next.content != current.content {
+				creative.Version++
+			}
+		}
+		next.Deleted = creative.Status == Deleted
+	}
+	if current.Entity != nil && current.Deleted == next.Deleted && same(current.Entity, e) {
+		return nil, nil
+	}
+	what := "updated"
+	switch {
+	case current.Entity == nil:
+		what, next.Created = "created", next.Updated
+	case next.Deleted:
+		what = "deleted"
+	case current.Deleted:
+		what = "restored"
+	}
+	next.History = note(current.History, Change{At: next.Updated, By: by, What: what, Fields: edits(current.Entity, e)})
+	return &next, nil
+}
+
+// write stores a record in the place of its revision: what it needs first, itself
+// last.
+func (c *Catalog) write(ctx context.Context, r *Record) (Record, error) {
+	k, id := r.Kind(), r.EntityID()
+	switch e := r.Entity.(type) {
+	case *Publisher:
+		if err := c.makeRing(ctx, id); err != nil {
+			return Record{}, err
+		}
+	case *Creative:
+		_, err := c.kv.Put(ctx, contentKey(id, r.content), e.Content.encode(), 0)
+		if err != nil && !errors.Is(err, store.ErrConflict) { // it is there already
+			return Record{}, fmt.Errorf("write content of creative %q: %w", id, err)
+		}
+	}
+	revision, err := c.kv.Put(ctx, key(k, id), r.encode(), r.Revision)
+	if errors.Is(err, store.ErrConflict) {
+		current, err := c.Get(ctx, k, id)
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return Record{}, err
+		}
+		return Record{}, conflict(k, id, current)
+	}
+	if err != nil {
+		return Record{}, fmt.Errorf("write %s %q: %w", k, id, err)
+	}
+	written := *r
+	written.Revision = revision
+	return written, nil
+}
+
+func conflict(k Kind, id string, current Record) *ConflictError {
+	e := &ConflictError{Kind: k, ID: id, Revision: current.Revision}
+	if current.Entity != nil {
+		e.Current = &current
+	}
+	return e
+}
+
+// A judge reads what an entity refers to from the leader, each once. err is the
+// first that was not an answer.
+type judge struct {
+	ctx  context.Context
+	c    *Catalog
+	seen map[string]Entity
+	err  error
+}
+
+func (j *judge) world(old Record) world {
+	j.seen = map[string]Entity{}
+	w := world{Config: &j.c.config, find: j.find, hasChildren: j.c.Snapshot().hasChildren}
+	if !old.Deleted {
+		w.old = old.Entity
+	}
+	return w
+}
+
+func (j *judge) find(k Kind, id string) Entity {
+	if e, ok := j.seen[key(k, id)]; ok || j.err != nil {
+		return e
+	}
+	r, err := j.c.Get(j.ctx, k, id)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		j.err = err
+	}
+	e := r.Entity
+	if r.Deleted {
+		e = nil
+	}
+	j.seen[key(k, id)] = e
+	return e
+}
+
+// typeOf is the struct behind an entity.
+func typeOf(e Entity) reflect.Type { return reflect.TypeOf(e).Elem() }
+
+func compareTimes(a, b time.Time) int { return cmp.Compare(a.UnixNano(), b.UnixNano()) }

@@ -1,8 +1,16 @@
 package catalog
 
-import "context"
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
 
-// A Document is a whole catalog, or a part of one, as one JSON value.
+	"golang.org/x/sync/errgroup"
+)
+
+// A Document is a whole catalog, or a part of one, as one JSON value. What it does
+// not name stays as it is.
 type Document struct {
 	Publishers  []*Publisher  `json:"publishers,omitempty"`
 	Sites       []*Site       `json:"sites,omitempty"`
@@ -10,15 +18,17 @@ type Document struct {
 	Campaigns   []*Campaign   `json:"campaigns,omitempty"`
 	Creatives   []*Creative   `json:"creatives,omitempty"`
 
-	// Approvals are decisions on the versions of the creatives as the document has
+	// Approvals are decisions, made by hand, on the creatives as the document leaves
 	// them.
 	Approvals []DocumentApproval `json:"approvals,omitempty"`
 
-	// Delete names what is to be removed: "campaign/spring".
+	// Delete names what is to be removed: "campaign/spring". What is gone already is
+	// passed over.
 	Delete []string `json:"delete,omitempty"`
 }
 
-// A DocumentApproval approves or rejects a creative of the document on a site.
+// A DocumentApproval approves or rejects the present version of a creative on a
+// site.
 type DocumentApproval struct {
 	Site     string `json:"site"`
 	Creative string `json:"creative"`
@@ -30,29 +40,378 @@ type Diff struct {
 	Steps []Step `json:"steps"`
 }
 
-// A Step is one entity of a [Diff].
+// A Step is one change of a [Diff].
 type Step struct {
 	Key    string `json:"key"`  // "campaign/spring", "approval/yuki-site/ryokan-magazine-001"
-	What   string `json:"what"` // create, update, delete, approve, reject
+	What   string `json:"what"` // create, update, restore, delete, approve, reject
 	Fields []Edit `json:"fields,omitempty"`
+
+	entity   Entity // of a write
+	base     Record // what it replaces
+	approval DocumentApproval
+	content  string // hash of what is decided on
+	decided  uint64 // revision of the approvals
 }
+
+// What a step does.
+const (
+	stepCreate  = "create"
+	stepUpdate  = "update"
+	stepRestore = "restore"
+	stepDelete  = "delete"
+	stepApprove = "approve"
+	stepReject  = "reject"
+)
 
 // Empty reports whether there is nothing to do.
 func (d *Diff) Empty() bool { return len(d.Steps) == 0 }
 
+// writers is how many writes are under way at once.
+const writers = 16
+
 // DecodeDocument reads a document strictly; its error is an [*InvalidError].
-func DecodeDocument(data []byte) (*Document, error) { return nil, nil }
+func DecodeDocument(data []byte) (*Document, error) {
+	d := &Document{}
+	return d, decode(data, d, MaxDocumentBytes)
+}
 
-// Import validates a document as a whole against the catalog and says what it
-// would change. It writes nothing.
-func (c *Catalog) Import(d *Document) (*Diff, error) { return nil, nil }
+// A part is one entity of a document with its place.
+type part struct {
+	Entity
+	field string
+}
 
-// Apply writes what a [Diff] says, parents before children, approvals last. Every
-// step is durable before a child of it is written; what has been changed since the
-// diff was made is a [*ConflictError], and applying the document again does what
-// is left. It returns how many steps are done.
-func (c *Catalog) Apply(ctx context.Context, d *Diff, by string) (done int, err error) { return 0, nil }
+// parts are the entities of a document, parents before children.
+func (d *Document) parts() []part {
+	var out []part
+	add := func(list string, i int, e Entity) {
+		out = append(out, part{e, fmt.Sprintf("%s[%d]", list, i)})
+	}
+	for i, e := range d.Publishers {
+		add("publishers", i, e)
+	}
+	for i, e := range d.Sites {
+		add("sites", i, e)
+	}
+	for i, e := range d.Advertisers {
+		add("advertisers", i, e)
+	}
+	for i, e := range d.Campaigns {
+		add("campaigns", i, e)
+	}
+	for i, e := range d.Creatives {
+		add("creatives", i, e)
+	}
+	return out
+}
+
+// Import validates a document as a whole against the catalog and says what it would
+// change. It writes nothing. Errors: [*InvalidError], [ErrNotLoaded].
+func (c *Catalog) Import(d *Document) (*Diff, error) {
+	s := c.Snapshot()
+	if !s.Loaded() {
+		return nil, fmt.Errorf("import document: %w", ErrNotLoaded)
+	}
+	im := importing{c: c, s: s, next: map[string]Entity{}, deleted: map[string]bool{}, diff: &Diff{}}
+	im.collect(d)
+	im.judge(d.parts())
+	im.decide(d.Approvals)
+	im.remove(d.Delete)
+	if err := im.problems.err(); err != nil {
+		return nil, err
+	}
+	return im.diff, nil
+}
+
+// An importing is a document on its way to a diff.
+type importing struct {
+	c        *Catalog
+	s        *Snapshot
+	problems problems
+
+	next    map[string]Entity // by key: what the document has
+	deleted map[string]bool   // by key: what it deletes
+	diff    *Diff
+}
+
+// collect finds what the document has, and what is in it twice.
+func (im *importing) collect(d *Document) {
+	for _, p := range d.parts() {
+		at := key(p.Kind(), p.EntityID())
+		if im.next[at] != nil {
+			im.problems.add(p.field+".id", "", "%s is in the document twice", quote(p.EntityID()))
+		}
+		im.next[at] = p.Entity
+	}
+	for i, at := range d.Delete {
+		if im.next[at] != nil {
+			im.problems.add(fmt.Sprintf("delete[%d]", i), "", "%s is in the document as well", quote(at))
+		}
+		im.deleted[at] = true
+	}
+}
+
+// find is what the catalog has of an entity once the document is applied.
+func (im *importing) find(k Kind, id string) Entity {
+	at := key(k, id)
+	if im.deleted[at] {
+		return nil
+	}
+	if e := im.next[at]; e != nil {
+		return e
+	}
+	if r := im.s.records[k][id]; r != nil && !r.Deleted {
+		return r.Entity
+	}
+	return nil
+}
+
+func (im *importing) judge(parts []part) {
+	for _, p := range parts {
+		base, _ := im.s.Record(p.Kind(), p.EntityID())
+		w := world{Config: &im.c.config, find: im.find, hasChildren: im.hasChildren}
+		if !base.Deleted {
+			w.old = base.Entity
+		}
+		next, err := im.c.prepare(p.Entity, base, w, "")
+		if invalid, ok := err.(*InvalidError); ok {
+			for _, problem := range invalid.Problems {
+				im.problems.add(join(p.field, problem.Field), problem.Remedy, "%s", problem.Msg)
+			}
+			im.problems.more += invalid.More
+			continue
+		}
+		// From here on the normal form, which what comes later refers to.
+		if next == nil {
+			im.next[key(p.Kind(), p.EntityID())] = base.Entity
+			continue
+		}
+		im.next[key(p.Kind(), p.EntityID())] = next.Entity
+		change := next.History[len(next.History)-1]
+		what := map[string]string{"created": stepCreate, "updated": stepUpdate, "restored": stepRestore, "deleted": stepDelete}[change.What]
+		im.diff.Steps = append(im.diff.Steps, Step{
+			Key: key(p.Kind(), p.EntityID()), What: what, Fields: change.Fields, entity: p.Entity, base: base,
+		})
+	}
+}
+
+// hasChildren reports whether a publisher will have sites or advertisers.
+func (im *importing) hasChildren(publisher string) bool {
+	for _, k := range []Kind{KindSite, KindAdvertiser} {
+		for _, id := range im.s.Children(k, publisher) {
+			if !im.deleted[key(k, id)] {
+				return true
+			}
+		}
+	}
+	for at, e := range im.next {
+		if parentOf(e) == publisher && (e.Kind() == KindSite || e.Kind() == KindAdvertiser) && !im.deleted[at] {
+			return true
+		}
+	}
+	return false
+}
+
+// decide finds the decisions that are not as the document has them.
+func (im *importing) decide(approvals []DocumentApproval) {
+	seen := map[pair]bool{}
+	for i, a := range approvals {
+		p := im.problems.below(fmt.Sprintf("approvals[%d]", i))
+		site := im.find(KindSite, a.Site)
+		creative, _ := im.find(KindCreative, a.Creative).(*Creative)
+		p.reference("site", KindSite, a.Site, site != nil)
+		p.reference("creative", KindCreative, a.Creative, creative != nil)
+		if a.State != Approved && a.State != Rejected {
+			p.add("state", "approved or rejected", "%s is not a decision", quote(string(a.State)))
+		}
+		at := pair{a.Site, a.Creative}
+		if seen[at] {
+			p.add("", "", "the decision on %q on %q is in the document twice", a.Creative, a.Site)
+		}
+		seen[at] = true
+		if creative == nil || creative.Status == Deleted {
+			continue
+		}
+		present := im.s.Approvals(a.Site, a.Creative)
+		if present.State(creative.Version) == a.State {
+			continue
+		}
+		what := stepApprove
+		if a.State == Rejected {
+			what = stepReject
+		}
+		im.diff.Steps = append(im.diff.Steps, Step{
+			Key: approvalKey(a.Site, a.Creative), What: what, approval: a, content: creative.hash(), decided: present.Revision,
+		})
+	}
+}
+
+// remove puts what is deleted at the end, children before parents.
+func (im *importing) remove(keys []string) {
+	for i, at := range keys {
+		kind, id, _ := strings.Cut(at, "/")
+		field := fmt.Sprintf("delete[%d]", i)
+		if newEntity(Kind(kind)) == nil {
+			im.problems.add(field, `kind/id, such as "campaign/spring"`, "%s is not an entity", quote(at))
+			continue
+		}
+		if Kind(kind) == KindPublisher && im.hasChildren(id) {
+			im.problems.add(field, "delete them as well", "%q has sites or advertisers", id)
+		}
+	}
+	kinds := Kinds()
+	slices.Reverse(kinds)
+	for _, k := range kinds {
+		for _, at := range slices.Compact(slices.Sorted(slices.Values(keys))) {
+			kind, id, _ := strings.Cut(at, "/")
+			if base, ok := im.s.Record(k, id); ok && Kind(kind) == k && !base.Deleted {
+				im.diff.Steps = append(im.diff.Steps, Step{Key: at, What: stepDelete, base: base})
+			}
+		}
+	}
+}
+
+// Apply writes what a diff says: parents before children, then approvals, then what
+// is deleted. Each of these waves is durable before the next begins. It returns how
+// many steps are done. What somebody else has changed since the diff was made is a
+// [*ConflictError]; when that is seen before the first write, nothing is written.
+//
+// A crash, a lost race or a store that fails leaves a valid catalog in which a part
+// of the document is applied. Importing the document again gives the rest.
+func (c *Catalog) Apply(ctx context.Context, d *Diff, by string) (done int, err error) {
+	if err := (Write{By: by}).check(); err != nil {
+		return 0, err
+	}
+	if err := c.unchanged(d); err != nil {
+		return 0, err
+	}
+	for rest := d.Steps; len(rest) > 0; {
+		wave := 1
+		for wave < len(rest) && rest[wave].wave() == rest[0].wave() {
+			wave++
+		}
+		n, err := c.applyWave(ctx, rest[:wave], by)
+		done += n
+		if err != nil {
+			return done, fmt.Errorf("apply document, %d of %d steps done: %w", done, len(d.Steps), err)
+		}
+		rest = rest[wave:]
+	}
+	return done, nil
+}
+
+// unchanged compares the revisions that a diff is based on with the snapshot.
+func (c *Catalog) unchanged(d *Diff) error {
+	s := c.Snapshot()
+	for i := range d.Steps {
+		step := &d.Steps[i]
+		if step.isApproval() {
+			if a := s.Approvals(step.approval.Site, step.approval.Creative); a.Revision > step.decided {
+				return &ConflictError{Kind: approvalPrefix, ID: a.Site + "/" + a.Creative, Revision: a.Revision}
+			}
+			continue
+		}
+		kind, id, _ := strings.Cut(step.Key, "/")
+		if now, _ := s.Record(Kind(kind), id); now.Revision > step.base.Revision {
+			return conflict(Kind(kind), id, now)
+		}
+	}
+	return nil
+}
+
+// wave is what a step is applied together with.
+func (s *Step) wave() string {
+	prefix, _, _ := strings.Cut(s.Key, "/")
+	if s.What == stepDelete {
+		return stepDelete + " " + prefix
+	}
+	return prefix
+}
+
+func (s *Step) isApproval() bool { return s.What == stepApprove || s.What == stepReject }
+
+func (c *Catalog) applyWave(ctx context.Context, steps []Step, by string) (done int, err error) {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(writers)
+	finished := make([]bool, len(steps))
+	for i := range steps {
+		g.Go(func() error {
+			if ctx.Err() != nil {
+				return nil // the first error stops what has not begun
+			}
+			err := c.applyStep(ctx, &steps[i], by)
+			finished[i] = err == nil
+			return err
+		})
+	}
+	err = g.Wait()
+	for _, ok := range finished {
+		if ok {
+			done++
+		}
+	}
+	return done, err
+}
+
+func (c *Catalog) applyStep(ctx context.Context, s *Step, by string) error {
+	w := Write{By: by, Revision: s.base.Revision}
+	kind, id, _ := strings.Cut(s.Key, "/")
+	var err error
+	switch {
+	case s.isApproval():
+		err = c.applyApproval(ctx, s, by)
+	case s.entity == nil:
+		_, err = c.Delete(ctx, Kind(kind), id, w)
+	default:
+		_, err = c.Put(ctx, s.entity, w)
+	}
+	return err
+}
+
+// applyApproval decides on the very content that the document has.
+func (c *Catalog) applyApproval(ctx context.Context, s *Step, by string) error {
+	creative, err := c.Get(ctx, KindCreative, s.approval.Creative)
+	if err != nil {
+		return err
+	}
+	if creative.content != s.content {
+		return conflict(KindCreative, s.approval.Creative, creative)
+	}
+	decide := c.Approve
+	if s.What == stepReject {
+		decide = c.Reject
+	}
+	_, err = decide(ctx, s.approval.Site, s.approval.Creative, creative.Entity.(*Creative).Version, Write{By: by, Revision: s.decided})
+	return err
+}
 
 // Export is the catalog as a document, without tombstones. Importing it changes
-// nothing.
-func (s *Snapshot) Export() *Document { return nil }
+// nothing. Of the approvals it has those of present versions: where an older version
+// is shown while the present one waits, the document has neither.
+func (s *Snapshot) Export() *Document {
+	d := &Document{
+		Publishers: all[*Publisher](s, KindPublisher), Sites: all[*Site](s, KindSite),
+		Advertisers: all[*Advertiser](s, KindAdvertiser), Campaigns: all[*Campaign](s, KindCampaign),
+		Creatives: all[*Creative](s, KindCreative),
+	}
+	for _, site := range d.Sites {
+		for _, creative := range d.Creatives {
+			state := s.Approvals(site.ID, creative.ID).State(creative.Version)
+			if state != Pending {
+				d.Approvals = append(d.Approvals, DocumentApproval{Site: site.ID, Creative: creative.ID, State: state})
+			}
+		}
+	}
+	return d
+}
+
+// all are the living entities of a kind, in the order of their ids.
+func all[E Entity](s *Snapshot, k Kind) []E {
+	var out []E
+	for _, id := range s.ids[k]() {
+		if e, ok := living[E](s, k, id); ok {
+			out = append(out, e)
+		}
+	}
+	return out
+}

@@ -1,8 +1,6 @@
 package catalog
 
-import (
-	"deckle"
-)
+import "deckle"
 
 // A Kind names one kind of entity, as keys, paths and documents write it.
 type Kind string

@@ -2,90 +2,209 @@ package catalog
 
 import (
 	"iter"
+	"slices"
+	"strings"
 	"time"
 
 	"deckle"
 )
 
-// A Snapshot is the whole catalog at one moment. It is immutable and is read
-// without a lock.
-type Snapshot struct{}
+// decay is what a step from a page's category up to the one that a campaign wants
+// takes from its affinity.
+const decay = 0.7
 
-// Loaded reports whether the catalog has been read. An empty snapshot that is not
-// loaded proves nothing about anything.
-func (s *Snapshot) Loaded() bool { return false }
-
-// Revision is the store revision up to which everything is in the snapshot.
-func (s *Snapshot) Revision() uint64 { return 0 }
-
-func (s *Snapshot) Publisher(id string) (*Publisher, bool)   { return nil, false }
-func (s *Snapshot) Site(id string) (*Site, bool)             { return nil, false }
-func (s *Snapshot) Advertiser(id string) (*Advertiser, bool) { return nil, false }
-func (s *Snapshot) Campaign(id string) (*Campaign, bool)     { return nil, false }
-func (s *Snapshot) Creative(id string) (*Creative, bool)     { return nil, false }
-
-// Record is an entity, also a tombstone.
-func (s *Snapshot) Record(k Kind, id string) (Record, bool) { return Record{}, false }
-
-// List gives up to limit entities of a kind whose ids come after a given one, in
-// the order of their ids, without tombstones.
-func (s *Snapshot) List(k Kind, after string, limit int) []Record { return nil }
-
-// Children are the ids of the entities of a kind that name a parent: sites and
-// advertisers of a publisher, campaigns of an advertiser, creatives of a campaign.
-func (s *Snapshot) Children(k Kind, parent string) []string { return nil }
-
-// Approvals are the decisions on a creative on a site, with revision 0 where there
-// is none.
-func (s *Snapshot) Approvals(site, creative string) Approvals { return Approvals{} }
-
-// Queue is what waits for approval, the oldest first: on one site, or on all for
-// "".
-func (s *Snapshot) Queue(site string, now time.Time) []Waiting { return nil }
-
-// Audit is the newest of what was changed by whom, the newest first.
-func (s *Snapshot) Audit(limit int) []Event { return nil }
-
-// An Event is an entry of the audit log with the key that it is about:
-// "campaign/spring", "approval/yuki-site/ryokan-magazine-001".
-type Event struct {
-	Key string
-	Change
-}
-
-// A Candidate is a creative that may be shown on a site.
+// A Candidate is a creative that may be shown on a site. It is immutable.
 type Candidate struct {
 	Site       *Site
-	Creative   *Creative // of the present version; what is shown is Content
+	Creative   *Creative // as it is now; what is shown is Content
 	Campaign   *Campaign
 	Advertiser *Advertiser
-	Version    uint32   // the approved one
-	Content    *Content // of that version
-	PagesJSON  []byte   // Content.Pages as the wire has them
-	MaxCPM     deckle.CPM
-	Start, End time.Time // zero: none
+	Version    uint32    // the last approved one
+	Content    *Content  // of that version
+	PagesJSON  []byte    // Content.Pages as the wire has them
+	Domain     string    // registrable, of the landing page
+	Start, End time.Time // of the campaign; zero for none. End is the first instant after it
 }
 
 // InSchedule reports whether the campaign runs at a moment.
-func (c *Candidate) InSchedule(now time.Time) bool { return false }
+func (c *Candidate) InSchedule(now time.Time) bool {
+	return !now.Before(c.Start) && (c.End.IsZero() || now.Before(c.End))
+}
 
 // Fits reports whether the creative may fill a slot of that size.
-func (c *Candidate) Fits(size deckle.Size) bool { return false }
+func (c *Candidate) Fits(size deckle.Size) bool {
+	return len(c.Content.Shapes) == 0 || slices.Contains(c.Content.Shapes, Shape{size.W, size.H})
+}
+
+// A siteIndex is what may be shown on one site.
+type siteIndex struct {
+	wanted  map[string][]entry // by every category that a campaign wants, sorted by creative
+	waiting []Waiting          // for approval
+}
+
+// An entry is a candidate of a category with its affinity.
+type entry struct {
+	candidate *Candidate
+	affinity  float32
+}
 
 // A Pool is what a page of one category may have on a site.
-type Pool struct{}
+type Pool struct {
+	entries []entry
+	scale   float64
+}
 
 // Len is how many candidates there are.
-func (p Pool) Len() int { return 0 }
+func (p Pool) Len() int { return len(p.entries) }
 
-// All gives each candidate once, in the order of the creatives' ids, with its
-// affinity factor: 1 where the campaign wants this very category, 0.7 for each
-// step up to the one it wants.
-func (p Pool) All() iter.Seq2[*Candidate, float64] { return nil }
+// At is a candidate with its affinity factor: 1 where the campaign wants this very
+// category, 0.7 for each step up to the one that it wants. Each candidate is there
+// once, in the order of the creatives' ids.
+func (p Pool) At(i int) (*Candidate, float64) {
+	return p.entries[i].candidate, float64(p.entries[i].affinity) * p.scale
+}
 
-// Lookup finds the candidates of a category on a site. It takes no lock and
-// allocates nothing.
-func (s *Snapshot) Lookup(site, category string) Pool { return Pool{} }
+// All gives each candidate with its affinity factor, as At does.
+func (p Pool) All() iter.Seq2[*Candidate, float64] {
+	return func(yield func(*Candidate, float64) bool) {
+		for i := range p.entries {
+			if !yield(p.At(i)) {
+				return
+			}
+		}
+	}
+}
 
-// KeyRing is the key ring of a publisher. It is never made by a look-up.
-func (s *Snapshot) KeyRing(publisher string) (KeyRing, bool) { return KeyRing{}, false }
+// Lookup finds the candidates of a category on a site: those of campaigns that want
+// it or a category above it. Whether they run now and fit the slot is for the
+// caller to ask. It takes no lock and allocates nothing.
+func (s *Snapshot) Lookup(site, category string) Pool {
+	index := s.sites[site]
+	if index == nil {
+		return Pool{}
+	}
+	for scale := 1.0; category != ""; scale *= decay {
+		if entries := index.wanted[category]; entries != nil {
+			return Pool{entries, scale} // what is wanted above is in it
+		}
+		category = s.config.Content.Parent(category)
+	}
+	return Pool{}
+}
+
+// index builds the indexes of the sites that have changed, and keeps the others.
+func (s *Snapshot) index(last *Snapshot, d dirty) {
+	for id, site := range s.records[KindSite] {
+		if site.Deleted || !s.sells(site.Entity.(*Site)) {
+			continue
+		}
+		if kept := last.sites[id]; kept != nil && !d.all && !d.sites[id] {
+			s.sites[id] = kept
+			continue
+		}
+		s.sites[id] = s.indexSite(site)
+	}
+}
+
+// sells reports whether a site's publisher is there and its currency is the one of
+// deckle.toml, which may have changed since the site was saved.
+func (s *Snapshot) sells(site *Site) bool {
+	publisher, ok := s.Publisher(site.Publisher)
+	if !ok {
+		return false
+	}
+	for _, facts := range s.config.Sites {
+		if facts.ID == site.ID {
+			return facts.Currency == publisher.Currency
+		}
+	}
+	return s.config.Sites == nil
+}
+
+// indexSite finds every creative's standing on a site, in the order of their ids.
+func (s *Snapshot) indexSite(site *Record) *siteIndex {
+	ids := s.ids[KindCreative]()
+	index := &siteIndex{wanted: map[string][]entry{}}
+	approvals := s.approvals[site.EntityID()]
+	candidates := make([]Candidate, 0, len(ids)) // never grows: entries point into it
+	for _, id := range ids {
+		creative := s.records[KindCreative][id]
+		st := s.standing(site, creative, approvals[id])
+		if !st.complete() || st.creative.Status != Active || st.advertiser.Status != Active {
+			continue
+		}
+		if st.waits(approvals[id]) {
+			index.waiting = append(index.waiting, st.waiting(creative, approvals[id]))
+		}
+		if st.approval == nil {
+			continue
+		}
+		candidates = append(candidates, st.candidate())
+		for _, category := range st.campaign.Categories {
+			index.wanted[category] = append(index.wanted[category], entry{&candidates[len(candidates)-1], 1})
+		}
+	}
+	index.inherit(s.config.Content)
+	return index
+}
+
+func (st *standing) candidate() Candidate {
+	return Candidate{
+		Site: st.site, Creative: st.creative, Campaign: st.campaign, Advertiser: st.advertiser,
+		Version: st.approval.Version, Content: st.version.Content, PagesJSON: st.version.pagesJSON,
+		Domain: st.version.domain, Start: st.start, End: st.end,
+	}
+}
+
+// inherit adds to every wanted category what is wanted above it. A category that
+// nobody wants has the list of the next one above that somebody does, by Lookup.
+func (x *siteIndex) inherit(t *Taxonomy) {
+	full := make(map[string][]entry, len(x.wanted))
+	for category := range x.wanted {
+		x.inheritInto(full, category, t)
+	}
+	x.wanted = full
+}
+
+// inheritInto makes the full list of a category, after the one above it.
+func (x *siteIndex) inheritInto(full map[string][]entry, category string, t *Taxonomy) {
+	if full[category] != nil {
+		return
+	}
+	own := x.wanted[category]
+	scale := float32(1)
+	for above := t.Parent(category); above != ""; above = t.Parent(above) {
+		scale *= decay
+		if x.wanted[above] != nil {
+			x.inheritInto(full, above, t)
+			own = merge(own, full[above], scale)
+			break
+		}
+	}
+	full[category] = own
+}
+
+// merge joins two lists by creative; where one is in both, the nearer category
+// counts.
+func merge(near, far []entry, scale float32) []entry {
+	out := make([]entry, 0, len(near)+len(far))
+	for len(near) > 0 || len(far) > 0 {
+		order := -1
+		switch {
+		case len(near) == 0:
+			order = 1
+		case len(far) > 0:
+			order = strings.Compare(near[0].candidate.Creative.ID, far[0].candidate.Creative.ID)
+		}
+		if order <= 0 {
+			out = append(out, near[0])
+			near = near[1:]
+		} else {
+			out = append(out, entry{far[0].candidate, far[0].affinity * scale})
+		}
+		if order >= 0 {
+			far = far[1:]
+		}
+	}
+	return out
+}

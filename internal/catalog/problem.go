@@ -82,20 +82,35 @@ func (e *ConflictError) Error() string {
 
 func (e *ConflictError) Unwrap() error { return ErrConflict }
 
-// problems collects what is wrong, below a path.
+// problems collects what is wrong with a thing, or with a part of it.
 type problems struct {
 	list []Problem
 	more int
-	at   string // prefix of every field
+
+	at   string    // path of the part
+	into *problems // those of the whole; nil for the whole
+}
+
+func (p *problems) root() *problems {
+	if p.into != nil {
+		return p.into
+	}
+	return p
+}
+
+// below gives the problems of a part.
+func (p *problems) below(field string) *problems {
+	return &problems{at: join(p.at, field), into: p.root()}
 }
 
 // add reports a problem of a field; remedy may be empty.
 func (p *problems) add(field, remedy, format string, args ...any) {
-	if len(p.list) == maxProblems {
-		p.more++
+	root := p.root()
+	if len(root.list) == maxProblems {
+		root.more++
 		return
 	}
-	p.list = append(p.list, Problem{Field: join(p.at, field), Msg: fmt.Sprintf(format, args...), Remedy: remedy})
+	root.list = append(root.list, Problem{Field: join(p.at, field), Msg: fmt.Sprintf(format, args...), Remedy: remedy})
 }
 
 // err is nil when there are none.

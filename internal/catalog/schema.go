@@ -1,4 +1,0 @@
-package catalog
-
-// CreativeSchema is the JSON Schema (2020-12) of a creative.
-func CreativeSchema() []byte { return nil }
