@@ -30,24 +30,12 @@ type demoSite struct {
 // startDemo runs the demo until the test ends. edit changes its two files.
 func startDemo(t *testing.T, o sim.Options, edit func(toml, template string) (string, string)) *demoSite {
 	t.Helper()
-	world, err := sim.Start(t.Context(), o)
+	world, err := sim.Start(context.WithoutCancel(t.Context()), o)
 	if err != nil {
 		t.Fatal(err)
-	}
-	listen, admin := freeAddr(t), freeAddr(t)
-	dir := t.TempDir()
-	cfg, err := demoConfig(world, dir, listen, admin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if edit != nil {
-		cfg = editFiles(t, dir, edit)
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	ended := make(chan error, 1)
-	go func() {
-		ended <- run(ctx, cfg, options{noticesTo: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
-	}()
+	d, ended := serveDemo(t, ctx, world, edit)
 	t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {
@@ -57,14 +45,47 @@ func startDemo(t *testing.T, o sim.Options, edit func(toml, template string) (st
 			t.Errorf("close the world: %v", err)
 		}
 	})
-	for { // until it listens
+	return d
+}
+
+// serveDemo runs the real thing in front of a world until ctx is done, and returns
+// when it listens.
+func serveDemo(t *testing.T, ctx context.Context, world *sim.World, edit func(toml, template string) (string, string)) (*demoSite, <-chan error) {
+	t.Helper()
+	listen, admin := freeAddr(t), freeAddr(t)
+	dir := t.TempDir()
+	cfg, err := demoConfig(world, dir, listen, admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if edit != nil {
+		cfg = editFiles(t, dir, edit)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		ended <- run(ctx, cfg, options{noticesTo: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	}()
+	within(t, func() bool {
 		c, err := net.Dial("tcp", listen)
 		if err == nil {
 			c.Close()
-			return &demoSite{world: world, url: "http://" + listen, admin: "http://" + admin}
 		}
-		if t.Context().Err() != nil {
-			t.Fatal(err)
+		return err == nil
+	})
+	return &demoSite{world: world, url: "http://" + listen, admin: "http://" + admin}, ended
+}
+
+// within waits until done, and fails the test if that takes too long.
+func within(t *testing.T, done func() bool) {
+	t.Helper()
+	timeout := time.After(browser.Patience)
+	every := time.NewTicker(5 * time.Millisecond)
+	defer every.Stop()
+	for !done() {
+		select {
+		case <-every.C:
+		case <-timeout:
+			t.Fatal("it takes too long")
 		}
 	}
 }
@@ -115,19 +136,8 @@ func (d *demoSite) events(kind string) []string {
 // waitForEvents waits until bidders have heard of n bids, and returns them.
 func (d *demoSite) waitForEvents(t *testing.T, kind string, n int) []string {
 	t.Helper()
-	timeout := time.After(browser.Patience)
-	every := time.NewTicker(10 * time.Millisecond)
-	defer every.Stop()
-	for {
-		if got := d.events(kind); len(got) >= n {
-			return got
-		}
-		select {
-		case <-every.C:
-		case <-timeout:
-			t.Fatalf("%s of %d bids, want %d: %v", kind, len(d.events(kind)), n, d.events(kind))
-		}
-	}
+	within(t, func() bool { return len(d.events(kind)) >= n })
+	return d.events(kind)
 }
 
 // spy is put into a page before anything else: it keeps what GPT says, and the

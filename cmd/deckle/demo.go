@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"text/template"
+	"time"
 
 	"deckle/internal/config"
 	"deckle/internal/sim"
@@ -19,7 +20,16 @@ import (
 type demoCmd struct {
 	Listen  string      `help:"Address of the magazine, with Deckle in front." default:"127.0.0.1:8080"`
 	Admin   string      `help:"Address of metrics and health." default:"127.0.0.1:8081"`
-	Latency sim.Latency `help:"How long the parts of the world take." default:"prebid=80ms,origin=40ms,gpt=30ms"`
+	Latency demoLatency `help:"How long the parts of the world take." default:"prebid=80ms,origin=40ms,gpt=30ms"`
+}
+
+// demoLatency keeps the default of each part that a flag does not name.
+type demoLatency struct{ sim.Latency }
+
+// UnmarshalText reads what [sim.Latency] does.
+func (l *demoLatency) UnmarshalText(text []byte) error {
+	l.Latency = sim.Latency{Prebid: 80 * time.Millisecond, Origin: 40 * time.Millisecond, GPT: 30 * time.Millisecond}
+	return l.Latency.UnmarshalText(text)
 }
 
 // Run starts the world outside and stands in front of it, as serve does, until the
@@ -30,7 +40,8 @@ func (c *demoCmd) Run(ctx context.Context, out io.Writer) (err error) {
 	if err := errors.Join(errListen, errAdmin); err != nil {
 		return err
 	}
-	world, err := sim.Start(ctx, sim.Options{Latency: c.Latency})
+	// The world outlives the server in front of it, which drains.
+	world, err := sim.Start(context.WithoutCancel(ctx), sim.Options{Latency: c.Latency.Latency})
 	if err != nil {
 		return err
 	}
@@ -108,6 +119,7 @@ Slow Lines, a sample travel magazine, with Deckle in front of it.
   What went in      curl -s -H 'Accept: text/html' -A Mozilla/5.0 {{.Site}}{{.Article}} | grep -o 'data-deckle="[a-z]*"'
   What a bot gets   curl -s -H 'Accept: text/html' -A Googlebot {{.Site}}{{.Article}} | grep -o 'data-deckle="[a-z]*"'
   Metrics           http://{{.Admin}}/metrics   and /readyz
+  On a phone        open it on one, or choose one in the browser's device toolbar: bidders go by the user agent
   The slots         {{.Template}}
                     change a floor or a pattern and save: the next page has it
 

@@ -23,10 +23,13 @@ type commands struct {
 	Check   checkCmd   `cmd:"" help:"Say everything that is wrong with deckle.toml and template files."`
 	Match   matchCmd   `cmd:"" help:"Say which slots a URL has, and why."`
 	Version versionCmd `cmd:"" help:"Print the version."`
+
+	VersionFlag versionFlag `name:"version" help:"Print the version."`
 }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	err := command(ctx, os.Args[1:])
 	stop()
 	if exit, ok := errors.AsType[exitError](err); ok {
@@ -69,6 +72,16 @@ func twoDashes(args []string) []string {
 		out[i] = arg
 	}
 	return out
+}
+
+// versionFlag is --version, which people try first.
+type versionFlag bool
+
+// BeforeReset prints the version in place of running anything.
+func (versionFlag) BeforeReset(app *kong.Kong) error {
+	err := versionCmd{}.Run(app.Stdout)
+	app.Exit(0)
+	return err
 }
 
 type versionCmd struct{}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -49,14 +50,14 @@ func run(ctx context.Context, cfg *config.Config, o options) (err error) {
 	log := obs.Logger(os.Stderr, cfg.Server.LogLevel)
 
 	// The listeners open first: pages do not wait for anything below.
-	public, err := net.Listen("tcp", cfg.Server.Listen)
+	public, err := listen("server.listen", cfg.Server.Listen)
 	if err != nil {
-		return fmt.Errorf("open the public listener: %w", err)
+		return err
 	}
 	defer public.Close()
-	private, err := net.Listen("tcp", cfg.Server.AdminListen)
+	private, err := listen("server.admin_listen", cfg.Server.AdminListen)
 	if err != nil {
-		return fmt.Errorf("open the admin listener: %w", err)
+		return err
 	}
 	defer private.Close()
 
@@ -81,16 +82,36 @@ func run(ctx context.Context, cfg *config.Config, o options) (err error) {
 	if err := errors.Join(figures.Register(registry), templates.Metrics().Register(registry), pages.Metrics().Register(registry)); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
-	admin := obs.Admin(registry, func() []obs.Check { return readiness(cfg, templates) })
+	g, serving := errgroup.WithContext(ctx)
+	admin := obs.Admin(registry, func() []obs.Check { return readiness(serving, cfg, templates) })
+	waitForAdmin := inBackground(ctx, func(ctx context.Context) error {
+		return obs.Serve(ctx, private, admin, time.Second, log)
+	})
+	defer func() { err = errors.Join(err, waitForAdmin()) }()
 
-	// Servers drain before the rest ends: deferred calls run last.
+	// The public server drains before the rest ends: deferred calls run last. The
+	// admin listener says meanwhile that no traffic should come here.
 	log.Info("listening", "public", public.Addr().String(), "admin", private.Addr().String())
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return templates.Run(ctx) })
-	g.Go(func() error { return reloadOnHangup(ctx, templates, log) })
-	g.Go(func() error { return obs.Serve(ctx, public, pages, cfg.Server.DrainTimeout, log) })
-	g.Go(func() error { return obs.Serve(ctx, private, admin, cfg.Server.DrainTimeout, log) })
-	return g.Wait()
+	g.Go(func() error { return templates.Run(serving) })
+	g.Go(func() error { return reloadOnHangup(serving, templates, log) })
+	g.Go(func() error { return obs.Serve(serving, public, pages, cfg.Server.DrainTimeout, log) })
+	err = g.Wait()
+	log.Info("ended")
+	return err
+}
+
+// listen opens a listener; key is where its address comes from.
+func listen(key, address string) (net.Listener, error) {
+	l, err := net.Listen("tcp", address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("%s: %s is in use by another process: end it, or choose another address", key, address)
+	case errors.Is(err, syscall.EACCES):
+		return nil, fmt.Errorf("%s: %s may not be opened: a port below 1024 needs a privilege (CAP_NET_BIND_SERVICE)", key, address)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", key, err)
+	}
+	return l, nil
 }
 
 // inBackground runs f, which goes on when ctx is done, until the returned

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"deckle/internal/auction"
@@ -70,21 +71,42 @@ func edgeConfig(cfg *config.Config, templates *config.Templates) edge.Config {
 	}
 }
 
-// readiness says, for the admin listener, whether every site has the template
-// that its file asks for, and what keeps ads from readers.
-func readiness(cfg *config.Config, templates *config.Templates) []obs.Check {
-	checks := []obs.Check{consentCheck(cfg)}
+// readiness says, for the admin listener, whether traffic should come here,
+// whether every site has the template that its file asks for, and what keeps ads
+// from readers.
+func readiness(ctx context.Context, cfg *config.Config, templates *config.Templates) []obs.Check {
+	checks := []obs.Check{{Part: "server", State: obs.OK}, consentCheck(cfg)}
+	if ctx.Err() != nil {
+		checks[0] = obs.Check{Part: "server", State: obs.NotReady, Note: "draining"}
+	}
 	for _, s := range templates.States() {
-		c := obs.Check{Part: "template " + s.Site, State: obs.OK, Note: fmt.Sprintf("%s, %d slots", s.Status, s.Slots)}
-		if !s.Status.Healthy() {
-			c.State = obs.Degraded // a bad file never takes pages out of service
-		}
-		if errs := s.Problems.Errors(); len(errs) > 0 {
-			c.Note += ": " + errs[0].String()
-		}
-		checks = append(checks, c)
+		checks = append(checks, templateCheck(s))
 	}
 	return checks
+}
+
+// templateCheck: a bad file never takes pages out of service.
+func templateCheck(s config.TemplateState) obs.Check {
+	c := obs.Check{Part: "template " + s.Site, State: obs.OK}
+	if !s.Status.Healthy() {
+		c.State = obs.Degraded
+	}
+	c.Note = fmt.Sprintf("%s, %d slots", templateWords[s.Status], s.Slots)
+	if errs := s.Problems.Errors(); len(errs) > 0 {
+		c.Note += ": " + errs[0].String()
+		if len(errs) > 1 {
+			c.Note += fmt.Sprintf("; and %d more", len(errs)-1)
+		}
+	}
+	return c
+}
+
+var templateWords = map[config.TemplateStatus]string{
+	config.TemplateOK:       "in use",
+	config.TemplateLastGood: "the file is not valid, the last good version is in use",
+	config.TemplateDisabled: "switched off by the file",
+	config.TemplateMissing:  "the file is missing, no ads",
+	config.TemplateInvalid:  "the file is not valid and there is no last good version, no ads",
 }
 
 func consentCheck(cfg *config.Config) obs.Check {

@@ -102,6 +102,7 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, drain time.Dura
 	}
 	drained := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {
+		log.Info("draining", "listener", ln.Addr().String(), "at_most", drain)
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 		defer cancel()
 		drained <- s.Shutdown(ctx)
