@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	maxBatch = 2_000 // events of a transaction, and what is left of the last envelope
+	maxBatch = 2_000 // events: a lock of some 50 ms
 	maxAhead = 64    // envelopes that are read while a transaction commits
 )
 
@@ -73,7 +73,7 @@ func (t *Tables) fold(ctx context.Context, src Source, f *folder, until store.Se
 	came := make(chan Envelope, maxAhead)
 	g.Go(func() error {
 		defer close(came)
-		return src.Read(ctx, f.at.seq+1, func(e Envelope) error {
+		err := src.Read(ctx, f.at.seq+1, func(e Envelope) error {
 			select {
 			case came <- e:
 			case <-ctx.Done():
@@ -84,25 +84,26 @@ func (t *Tables) fold(ctx context.Context, src Source, f *folder, until store.Se
 			}
 			return nil
 		})
+		if errors.Is(err, errEnough) {
+			return nil // not an error, which would hide one of the other side
+		}
+		return err
 	})
 	g.Go(func() error {
 		for e := range came {
-			if err := t.step(ctx, f, gather(e, came)); err != nil {
+			if err := t.step(ctx, f, t.gather(e, came)); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	if err := g.Wait(); !errors.Is(err, errEnough) {
-		return err
-	}
-	return nil
+	return g.Wait()
 }
 
 // gather returns first and what else has come, up to a batch.
-func gather(first Envelope, came <-chan Envelope) []Envelope {
+func (t *Tables) gather(first Envelope, came <-chan Envelope) []Envelope {
 	batch := []Envelope{first}
-	for n := len(first.Records); n < maxBatch; {
+	for n := len(first.Records); n < t.batch; {
 		select {
 		case e, ok := <-came:
 			if !ok {

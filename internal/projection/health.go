@@ -1,6 +1,7 @@
 package projection
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -14,6 +15,9 @@ import (
 // retryPeriod is how long a fold waits after a failure that may pass.
 const retryPeriod = 5 * time.Second
 
+// errEnded says that a source returned from Read, which has no end.
+var errEnded = errors.New("the journal ended")
+
 // health says whether a fold goes on.
 type health struct {
 	mu      sync.Mutex
@@ -25,7 +29,7 @@ type health struct {
 // tried again.
 func (h *health) keepGoing(ctx context.Context, log *slog.Logger, fold func() error) {
 	for {
-		err := fold()
+		err := cmp.Or(fold(), errEnded)
 		if ctx.Err() != nil {
 			return
 		}

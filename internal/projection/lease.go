@@ -39,12 +39,16 @@ func (l ledger) open(rec *journal.Record) {
 	}
 }
 
-// seal ends a lease, also one whose own event is still to come.
-func (l ledger) seal(rec *journal.Record) {
+// seal ends a lease, also one whose own event is still to come, and reports whether
+// it was open until then.
+func (l ledger) seal(rec *journal.Record) bool {
 	l.open(&journal.Record{Event: journal.Event{Lease: rec.Lease, Line: rec.Line}})
-	if lease := l[rec.Lease]; lease.Sealed == 0 {
-		lease.Sealed = rec.Seq
+	lease := l[rec.Lease]
+	if lease.Sealed != 0 {
+		return false
 	}
+	lease.Sealed = rec.Seq
+	return true
 }
 
 // pay takes price from every lease, or from none and says why.

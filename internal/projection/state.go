@@ -71,8 +71,9 @@ func (s *state) apply(rec *journal.Record) {
 	case rec.Kind == journal.Lease:
 		s.leases.open(rec)
 	case rec.Kind == journal.Seal:
-		s.leases.seal(rec)
-		s.sealed = append(s.sealed, sealedLease{rec.Lease, s.now})
+		if s.leases.seal(rec) {
+			s.sealed = append(s.sealed, sealedLease{rec.Lease, s.now})
+		}
 	case rec.Kind == journal.Impression:
 		s.impression(rec)
 	case (rec.Kind == journal.Click || rec.Kind == journal.Fold) && !rec.Dogeared:

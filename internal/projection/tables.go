@@ -32,6 +32,7 @@ type Tables struct {
 	path    string
 	config  Config
 	log     *slog.Logger
+	batch   int // events of a transaction, and what is left of the last envelope
 	folders []*folder
 	reader  *sql.DB
 
@@ -56,7 +57,7 @@ func OpenTables(ctx context.Context, path string, c Config, log *slog.Logger, pr
 }
 
 func openTables(ctx context.Context, path string, c Config, log *slog.Logger, steps fs.FS, projections []Projection) (*Tables, error) {
-	t := &Tables{path: path, config: c, log: log, stmts: map[string]*sql.Stmt{}}
+	t := &Tables{path: path, config: c, log: log, batch: maxBatch, stmts: map[string]*sql.Stmt{}}
 	if err := t.open(ctx, steps); err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, errors.Join(err, t.Close()))
 	}

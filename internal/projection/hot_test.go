@@ -1,0 +1,250 @@
+package projection_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"deckle/internal/journal"
+	"deckle/internal/obs"
+	"deckle/internal/projection"
+	"deckle/internal/store"
+)
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// fold returns a fold of all of h.
+func fold(t interface {
+	Helper()
+	Fatal(...any)
+}, h *history, c projection.Config,
+) *projection.Hot {
+	t.Helper()
+	hot := projection.NewHot(c, quiet)
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- hot.Run(ctx, h) }()
+	if err := hot.Wait(ctx); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	return hot
+}
+
+// near reports whether two weights are the same but for rounding.
+func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(a), math.Abs(b)) }
+
+func sameEngagement(a, b projection.Engagement) bool {
+	return near(a.Impressions, b.Impressions) && near(a.Clicks, b.Clicks) && near(a.Folds, b.Folds) && a.Shown == b.Shown
+}
+
+// The fold knows of any journal what a judge who looks at every event knows.
+func TestHotIsWhatTheJudgeSays(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h := drawHistory(t)
+		c := projection.Config{HardHour: rapid.Bool().Draw(t, "hour")}
+		hot, j := fold(t, h, c), newJudge(h.records(), c, true)
+		end := time.UnixMilli(j.events[len(j.events)-1].latest).UTC()
+		later := end.Add(time.Duration(rapid.IntRange(0, 5_000).Draw(t, "minutes later")) * time.Minute)
+
+		for b, n := range j.billings() {
+			if got := hot.Impressions(projection.Billing(b)); got != n {
+				t.Fatalf("%v impressions: %d, want %d", projection.Billing(b), got, n)
+			}
+		}
+		for campaign, advertiser := range map[string]string{"c1": "a1", "c2": "a2"} {
+			of := func(r journal.Record) bool { return r.Campaign == campaign }
+			if got, want := hot.SpendTotal(campaign), j.spend(of, time.Time{}); got != want {
+				t.Fatalf("%s spent %d, want %d", campaign, got, want)
+			}
+			for back := range 3 {
+				day := end.AddDate(0, 0, -back)
+				if got, want := hot.Spend(campaign, day), j.spend(of, day); got != want {
+					t.Fatalf("%s spent %d %d days ago, want %d", campaign, got, back, want)
+				}
+				if got, want := hot.SpendAdvertiser(advertiser, day), j.spend(of, day); got != want {
+					t.Fatalf("%s spent %d %d days ago, want %d", advertiser, got, back, want)
+				}
+			}
+			if got := hot.Spend(campaign, end.AddDate(0, 0, -3)); got != 0 {
+				t.Fatalf("%s: the spend of three days ago is still there", campaign)
+			}
+		}
+		checkWindows(t, hot, j, c, later)
+	})
+}
+
+func checkWindows(t *rapid.T, hot *projection.Hot, j *judge, c projection.Config, now time.Time) {
+	for _, site := range []string{"s1", "s2"} {
+		for _, creative := range []string{"k1", "k2"} {
+			want := j.engagement
+			if c.HardHour {
+				want = j.hour
+			}
+			if got, want := hot.Engagement(site, creative, now), want(site, creative, now); !sameEngagement(got, want) {
+				t.Fatalf("engagement of %s on %s: %+v, want %+v", creative, site, got, want)
+			}
+		}
+		got, want := hot.Traffic(site, now), j.shape(site, now)
+		for hour := range got {
+			if !near(got[hour], want[hour]) {
+				t.Fatalf("traffic of %s at %d: %v, want %v", site, hour, got[hour], want[hour])
+			}
+		}
+	}
+}
+
+// Leases are the judge's too, until they are forgotten two days after their seal.
+func TestHotLeases(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h := drawHistory(t)
+		hot, j := fold(t, h, projection.Config{}), newJudge(h.records(), projection.Config{}, true)
+		for _, id := range leaseIDs {
+			got, ok := hot.Lease(id)
+			if ok != j.known(id) {
+				t.Fatalf("lease %s is known: %v, want %v", id, ok, !ok)
+			}
+			if !ok {
+				continue
+			}
+			want := projection.Lease{ID: id, Line: got.Line, Amount: j.amount(id), Spent: j.spent(id), Sealed: j.sealed(id)}
+			if got != want {
+				t.Fatalf("lease %+v, want %+v", got, want)
+			}
+		}
+	})
+}
+
+// A quiet week takes weight from what readers did and leaves its ratios.
+func TestQuietWeekKeepsTheRatios(t *testing.T) {
+	h := &history{}
+	for i := range 60 {
+		e := impression(i)
+		h.add(e)
+		if i%7 == 0 {
+			e.Kind, e.Price, e.Leases = journal.Click, 0, nil
+			h.add(e)
+		}
+	}
+	hot := fold(t, h, projection.Config{})
+	before := hot.Engagement("s1", "k1", monday)
+	if before.Shown < 60 || before.Clicks == 0 {
+		t.Fatalf("not enough to see: %+v", before)
+	}
+	for _, later := range []time.Duration{7 * 24 * time.Hour, 20 * 365 * 24 * time.Hour} {
+		after := hot.Engagement("s1", "k1", monday.Add(later))
+		if want := float64(min(before.Shown, 50)); !near(after.Impressions, want) {
+			t.Errorf("n = %v after %v, want %v", after.Impressions, later, want)
+		}
+		if !near(after.Clicks/after.Impressions, before.Clicks/before.Impressions) {
+			t.Errorf("click rate %v after %v, was %v", after.Clicks/after.Impressions, later, before.Clicks/before.Impressions)
+		}
+	}
+}
+
+// It is warm when it has what was in the journal at the start, and not before.
+func TestWarm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &history{}
+		slow := &gate{Source: h, pass: make(chan struct{})}
+		for range 3 {
+			h.add(journal.Event{Kind: journal.Lease, At: monday, Lease: "l", Line: "campaign/c", Amount: 1})
+		}
+		hot := projection.NewHot(projection.Config{}, quiet)
+		go hot.Run(t.Context(), slow)
+		for seq := range 3 {
+			synctest.Wait()
+			if hot.Warm() || hot.Check().State != obs.NotReady {
+				t.Fatalf("warm after %d of 3 envelopes", seq)
+			}
+			slow.pass <- struct{}{}
+		}
+		synctest.Wait()
+		if c := hot.Check(); !hot.Warm() || c.State != obs.OK || hot.Seq() != 3 {
+			t.Errorf("after all of it: %+v", c)
+		}
+	})
+}
+
+// gate lets one envelope through at a time.
+type gate struct {
+	projection.Source
+	pass chan struct{}
+}
+
+func (g *gate) Read(ctx context.Context, from store.Seq, yield func(projection.Envelope) error) error {
+	return g.Source.Read(ctx, from, func(e projection.Envelope) error {
+		select {
+		case <-g.pass:
+			return yield(e)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
+}
+
+func TestEmptyJournalIsWarm(t *testing.T) {
+	if hot := fold(t, &history{}, projection.Config{}); hot.Seq() != 0 {
+		t.Error("folded something")
+	}
+}
+
+// A store out of reach is asked again and nothing is counted twice; a journal that
+// cannot be read ends the fold and takes the node out of service.
+func TestHotFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &history{fail: store.ErrUnavailable}
+		lease := journal.Event{Kind: journal.Lease, At: monday, Lease: "l", Line: "campaign/c", Amount: 10}
+		h.add(lease)
+		hot := projection.NewHot(projection.Config{}, quiet)
+		go hot.Run(t.Context(), h)
+		synctest.Wait()
+		if c := hot.Check(); c.State != obs.NotReady {
+			t.Errorf("store out of reach: %+v", c)
+		}
+		time.Sleep(10 * time.Second) // of the bubble
+		if c := hot.Check(); c.State != obs.OK || !hot.Warm() {
+			t.Errorf("store back: %+v", c)
+		}
+		h.mu.Lock()
+		h.fail = errors.New("envelope 2 is corrupt")
+		h.mu.Unlock()
+		h.add(lease)
+		synctest.Wait()
+		if c := hot.Check(); c.State != obs.NotReady {
+			t.Errorf("corrupt journal: %+v", c)
+		}
+		time.Sleep(time.Minute)
+		if hot.Seq() != 1 {
+			t.Error("went on after a corrupt envelope")
+		}
+	})
+}
+
+// Readers see whole events while the fold goes on. The race detector judges.
+func TestHotIsReadWhileItFolds(t *testing.T) {
+	h := traffic(5_000, 5)
+	hot := projection.NewHot(projection.Config{}, quiet)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- hot.Run(ctx, h) }()
+	for !hot.Warm() {
+		hot.Engagement("site-1", "creative-7-1", monday)
+		hot.Traffic("site-1", monday)
+		hot.Spend("camp-7", monday)
+		hot.Lease("l")
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
