@@ -28,6 +28,9 @@ func (c *matchCmd) Run(out io.Writer) error {
 		return exitError{1}
 	}
 	for _, u := range c.URLs {
+		if !strings.HasPrefix(u, "/") && !strings.Contains(u, "://") {
+			return fmt.Errorf("%q is neither a path, which begins with /, nor a URL with its scheme", u)
+		}
 		if err := (explainer{t, patterns}).explain(out, u); err != nil {
 			return err
 		}
@@ -42,9 +45,6 @@ type explainer struct {
 }
 
 func (e explainer) explain(out io.Writer, address string) error {
-	if !strings.HasPrefix(address, "/") && !strings.Contains(address, "://") {
-		address = "/" + address
-	}
 	path := template.Normalize(address)
 	if _, err := fmt.Fprintln(out, path); err != nil {
 		return err

@@ -36,10 +36,12 @@ func TestReadmeConfiguration(t *testing.T) {
 	}
 }
 
-// The example of every key, at the top of the repository, is valid.
+// The examples of every key, at the top of the repository, are valid.
 func TestExampleConfiguration(t *testing.T) {
-	var out bytes.Buffer
-	if err := (&checkCmd{Files: []string{"../../deckle.example.toml"}}).Run(&out); err != nil {
-		t.Errorf("%v\n%s", err, out.Bytes())
+	for _, file := range []string{"../../deckle.example.toml", "../../creative-opportunities.example.toml"} {
+		var out bytes.Buffer
+		if err := (&checkCmd{Files: []string{file}}).Run(&out); err != nil {
+			t.Errorf("%v\n%s", err, out.Bytes())
+		}
 	}
 }

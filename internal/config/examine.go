@@ -88,8 +88,21 @@ func missingTemplates(c *Config, d *document) map[string]bool {
 // alone has. A file with neither's is taken by its name.
 func isTemplate(path string, data []byte) bool {
 	d, _ := parseDocument(path, data)
-	if d.root.field("creative_opportunities") != nil || d.root.field("slot") != nil {
-		return true
-	}
-	return len(d.root.fields) == 0 && filepath.Base(path) == "creative-opportunities.toml"
+	return d.hasSlots() || len(d.root.fields) == 0 && filepath.Base(path) == "creative-opportunities.toml"
+}
+
+// hasSlots reports whether the document is a template file's.
+func (d *document) hasSlots() bool {
+	return d.root.field("creative_opportunities") != nil || d.root.field("slot") != nil
+}
+
+// hasSites reports whether the document is a deckle.toml's.
+func (d *document) hasSites() bool {
+	return d.root.field("site") != nil || d.root.field("server") != nil
+}
+
+// mistaken refuses a whole file that is the other one of the two: advice about
+// its keys would only do harm.
+func (d *document) mistaken(is, wanted string) {
+	d.errorf(0, "", wanted, "this is a %s", is)
 }

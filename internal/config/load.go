@@ -75,6 +75,10 @@ func readFile(path string) ([]byte, error) {
 func parse(path string, data []byte) (*Config, *document) {
 	c := &Config{File: path}
 	d, complete := parseDocument(path, data)
+	if d.hasSlots() && !d.hasSites() {
+		d.mistaken("template file", "name the deckle.toml whose [[site]].templates names it")
+		return c, d
+	}
 	if complete {
 		l := loader{doc: d, folder: filepath.Dir(path), claimed: map[string]bool{}}
 		l.read(c)

@@ -59,6 +59,10 @@ func readTemplate(path string, data []byte, defaults SiteDefaults) (*opportuniti
 	defaults.AdServer = cmp.Or(defaults.AdServer, deckle.GAM)
 	d, complete := parseDocument(path, data)
 	o := &opportunities{doc: d, defaults: defaults, ids: map[string]int{}}
+	if d.hasSites() && !d.hasSlots() {
+		d.mistaken("deckle.toml", "name the template file that its [[site]].templates names")
+		return o, nil
+	}
 	if complete {
 		o.read(d.table())
 	}

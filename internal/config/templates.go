@@ -267,7 +267,7 @@ func (s *siteTemplate) start(deadline time.Time) {
 			s.refuse(now, unreadable(s.file, errBeingWritten))
 			return
 		}
-		time.Sleep(again)
+		<-time.After(again)
 	}
 }
 
@@ -275,6 +275,7 @@ func (s *siteTemplate) start(deadline time.Time) {
 func (s *siteTemplate) judge(now time.Time, data []byte) {
 	hash := hashOf(data)
 	if hash == s.judged {
+		s.log.Debug("template is unchanged")
 		return
 	}
 	s.judged = hash
@@ -291,6 +292,7 @@ func (s *siteTemplate) judge(now time.Time, data []byte) {
 	s.good, s.goodHash = compiled, hash
 	status := statusOf(compiled)
 	s.use(now, compiled, hash, status, problems)
+	s.logProblems(problems)
 	s.log.Info("template in use", "status", status, "slots", len(compiled.Slots), "hash", hash, "warnings", len(problems))
 }
 
@@ -310,11 +312,29 @@ func (s *siteTemplate) refuse(now time.Time, problems Problems) {
 	}
 	if s.good == nil {
 		s.use(now, nil, "", TemplateInvalid, problems)
-		s.log.Error("template is invalid and there is no last good version: no ads", "problems", problems.Err())
+		s.logProblems(problems)
+		s.log.Error("template is invalid and there is no last good version: no ads")
 		return
 	}
 	s.use(now, s.good, s.goodHash, TemplateLastGood, problems)
-	s.log.Error("template is invalid: its last good version is in use", "problems", problems.Err(), "hash", s.goodHash)
+	s.logProblems(problems)
+	s.log.Error("template is invalid: its last good version is in use", "hash", s.goodHash)
+}
+
+// logProblems writes a line for each problem, up to a bound.
+func (s *siteTemplate) logProblems(problems Problems) {
+	const most = 20
+	for i, p := range problems {
+		if i == most {
+			s.log.Error("and more problems in the template", "more", len(problems)-most)
+			return
+		}
+		level := slog.LevelWarn
+		if p.Severity == Error {
+			level = slog.LevelError
+		}
+		s.log.Log(context.Background(), level, "problem in the template", "err", p.String())
+	}
 }
 
 // restore finds the last good version of an earlier process.
@@ -328,7 +348,8 @@ func (s *siteTemplate) restore() {
 	}
 	compiled, problems := parseTemplate(s.lastGood, data, s.defaults)
 	if compiled == nil {
-		s.log.Error("the last good version of the template is not valid any more", "problems", problems.Err())
+		s.logProblems(problems)
+		s.log.Error("the last good version of the template is not valid any more")
 		return
 	}
 	s.good, s.goodHash = compiled, hashOf(data)

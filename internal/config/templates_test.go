@@ -192,7 +192,7 @@ func TestAnInvalidFileLeavesTheLastGoodVersion(t *testing.T) {
 		n.save(withSlot("two"))
 		n.expect(500*ms, TemplateOK, "two")
 		n.stop()
-		if log := n.log.String(); strings.Count(log, "level=ERROR") != 2 || !strings.Contains(log, "slot[0].id") {
+		if log := n.log.String(); strings.Count(log, "its last good version is in use") != 2 || !strings.Contains(log, "slot[0].id") {
 			t.Errorf("not said loudly, once for each process:\n%s", log)
 		}
 	})

@@ -102,6 +102,7 @@ func New(c Config, own Own, house *auction.House, notices *auction.Notifier, log
 		for _, host := range c.Sites[i].Hosts {
 			e.sites[host] = p
 		}
+		e.metrics.of(p.ID)
 	}
 	return e
 }

@@ -55,6 +55,13 @@ func (m *Metrics) Register(r prometheus.Registerer) error {
 	return errors.Join(errs...)
 }
 
+// of makes the counters of failure that a site has start at zero, so that an alert
+// has a series before the first one.
+func (m *Metrics) of(site string) {
+	m.originErrors.WithLabelValues(site)
+	m.overLimit.WithLabelValues(site)
+}
+
 // streamed counts a page after its last byte.
 func (m *Metrics) streamed(p *page) {
 	site := p.visit.site.ID
