@@ -279,7 +279,9 @@ func (c *Catalog) Approve(ctx context.Context, site, creative string, version ui
 	}
 	anchor := trustAnchor{By: w.By, At: c.now(), Creative: creative}
 	if err := c.changeTrust(ctx, site, d.creative.Campaign, func(t *storedTrust) {
-		t.Domains[landingDomain(d.creative.LandingURL)] = anchor
+		if domain := landingDomain(d.creative.LandingURL); t.Domains[domain].By == "" {
+			t.Domains[domain] = anchor
+		}
 	}); err != nil {
 		// Approved it is. The next version asks a person again.
 		c.config.Log.WarnContext(ctx, "trust anchor was not kept", "site", site, "campaign", d.creative.Campaign, "err", err)

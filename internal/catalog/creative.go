@@ -65,8 +65,7 @@ func (e *Creative) validate(p *problems, w world) {
 	e.validateForm(p)
 	if e.Campaign != "" {
 		p.reference("campaign", KindCampaign, e.Campaign, find[Campaign](w, KindCampaign, e.Campaign) != nil)
-	}
-	if e.LandingURL == "" {
+	} else if e.LandingURL == "" {
 		p.add("landingUrl", "", "is missing, and there is no campaign to take it from")
 	}
 }

@@ -24,7 +24,7 @@ const (
 	trustPrefix    = "trust"
 )
 
-func key(k Kind, id string) string { return string(k) + "/" + id }
+func key(k Kind, id string) string            { return string(k) + "/" + id }
 func contentKey(creative, hash string) string { return contentPrefix + "/" + creative + "/" + hash }
 
 func approvalKey(site, creative string) string { return approvalPrefix + "/" + site + "/" + creative }

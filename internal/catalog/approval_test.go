@@ -1,0 +1,257 @@
+package catalog_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"deckle/internal/catalog"
+)
+
+// queue is what waits on a site, as "creative version".
+func (w *world) queue(site string) []string {
+	var out []string
+	for _, q := range w.settled().Queue(site, day) {
+		out = append(out, q.Creative+" "+string(rune('0'+q.Version)))
+	}
+	return out
+}
+
+func (w *world) wantQueue(site string, want ...string) {
+	w.Helper()
+	if got := w.queue(site); !slices.Equal(got, want) {
+		w.Errorf("waiting on %s: %q, want %q", site, got, want)
+	}
+}
+
+func (w *world) wantServed(site string, version uint32) {
+	w.Helper()
+	if got := served(w.settled(), site, travel)["ryokan"]; got != version {
+		w.Errorf("version %d is shown on %s, want %d", got, site, version)
+	}
+}
+
+func TestNothingServesBeforeItIsApproved(t *testing.T) {
+	inWorld(t, catalog.Config{}, func(w *world) {
+		w.put(examplePublisher())
+		w.put(exampleSite("blog"))
+		w.put(exampleSite("shop"))
+		w.put(exampleAdvertiser())
+		paused := exampleCampaign()
+		paused.Status = catalog.Paused
+		w.put(paused)
+		w.put(exampleCreative())
+		w.wantQueue("blog") // it would not serve
+		w.put(exampleCampaign())
+		w.wantQueue("blog", "ryokan 1") // by itself
+		w.wantQueue("shop", "ryokan 1")
+		w.wantServed("blog", 0)
+
+		w.approve("blog", "ryokan")
+		w.wantQueue("blog")
+		w.wantQueue("shop", "ryokan 1")
+		w.wantServed("blog", 1)
+		w.wantServed("shop", 0)
+	})
+}
+
+func TestQueueHoldsOnlyWhatWouldServe(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		do   func(w *world)
+		want bool
+	}{
+		{"as it is", func(*world) {}, true},
+		{"before its start", campaign(func(c *catalog.Campaign) { c.Start = "2199-01-01" }), true},
+		{"after its end", campaign(func(c *catalog.Campaign) { c.End = "2026-11-30" }), false},
+		{"campaign ended", campaign(func(c *catalog.Campaign) { c.Status = catalog.Ended }), false},
+		{"campaign elsewhere", campaign(func(c *catalog.Campaign) { c.Sites = []string{"shop"} }), false},
+		{"creative paused", creative(func(c *catalog.Creative) {
+			c.Status, c.LandingURL = catalog.Paused, "https://new.example/"
+		}), false},
+		{"advertiser suspended", advertiser(func(a *catalog.Advertiser) { a.Status = catalog.Suspended }), false},
+		{"site suspended", site(func(s *catalog.Site) { s.Status = catalog.Suspended }), false},
+		{"site in warm-up", site(func(s *catalog.Site) { s.Status = catalog.Warmup }), true},
+		{"domain blocked", site(func(s *catalog.Site) { s.BlockedDomains = []string{"new.example"} }), false},
+		{"category blocked", site(func(s *catalog.Site) { s.BlockedCategories = []string{tourism} }), false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			inWorld(t, catalog.Config{}, func(w *world) {
+				w.example()
+				w.newVersion("Another room")
+				test.do(w)
+				if got := w.queue("blog"); (len(got) == 1) != test.want {
+					t.Errorf("waiting: %q, want something: %v", got, test.want)
+				}
+			})
+		})
+	}
+}
+
+func TestLastApprovedVersionServesUntilTheNext(t *testing.T) {
+	inWorld(t, catalog.Config{}, func(w *world) {
+		w.example()
+		w.newVersion("Another room")
+		w.wantServed("blog", 1)
+		w.wantQueue("blog", "ryokan 2")
+		if q := w.settled().Queue("blog", day)[0]; q.Serving != 1 || q.Campaign != "autumn" || q.Advertiser != "inn" {
+			t.Errorf("waiting is %+v", q)
+		}
+		for c := range w.settled().Lookup("blog", travel).All() {
+			if c.Content.Pages[0].Headline != "A quiet room" || string(c.PagesJSON) != `[{"headline":"A quiet room"}]` {
+				t.Errorf("shown is %+v %s, want what was approved", c.Content, c.PagesJSON)
+			}
+		}
+		w.approve("blog", "ryokan")
+		w.wantServed("blog", 2)
+		w.wantServed("shop", 1)
+		w.reject("blog", "ryokan", 2)
+		w.wantServed("blog", 1) // the last that is approved
+	})
+}
+
+func TestTrustAnchors(t *testing.T) {
+	inWorld(t, catalog.Config{}, func(w *world) {
+		w.example() // approves by hand what leads to www.inn.example
+		if got := w.settled().Anchors("blog", "autumn"); !slices.Equal(got, []string{"inn.example"}) {
+			t.Fatalf("anchors are %q, want the registrable domain", got)
+		}
+
+		// Another version, another host, the same domain: no person is asked.
+		e := exampleCreative()
+		e.LandingURL = "https://book.inn.example/now"
+		w.put(e)
+		w.wantServed("blog", 2)
+		a := w.settled().Approvals("blog", "ryokan").Decisions[1]
+		if a.Via != catalog.ByAnchor || a.Anchor != "inn.example" || a.By != "tester" || a.State != catalog.Approved {
+			t.Errorf("approved as %+v", a)
+		}
+
+		// Another creative of the campaign as well; of another campaign not.
+		e = exampleCreative()
+		e.ID = "garden"
+		w.put(e)
+		if got := served(w.settled(), "blog", travel)["garden"]; got != 1 {
+			t.Errorf("version %d of another creative is shown", got)
+		}
+		winter := exampleCampaign()
+		winter.ID = "winter"
+		w.put(winter)
+		e = exampleCreative()
+		e.ID, e.Campaign = "snow", "winter"
+		w.put(e)
+		w.wantQueue("blog", "snow 1")
+
+		// What an anchor approves makes no anchor; a rejection withdraws it.
+		w.reject("blog", "ryokan", 2)
+		if got := w.settled().Anchors("blog", "autumn"); len(got) > 0 {
+			t.Errorf("anchors are %q after a rejection", got)
+		}
+		e = exampleCreative()
+		e.Pages[0].Headline = "A third room"
+		w.put(e)
+		w.wantQueue("blog", "ryokan 3", "snow 1")
+		w.wantQueue("shop", "snow 1") // where nothing was rejected
+	})
+}
+
+func TestAutoApprove(t *testing.T) {
+	inWorld(t, catalog.Config{}, func(w *world) {
+		w.example()
+		w.newVersion("Another room")
+		w.wantServed("blog", 1)
+		site(func(s *catalog.Site) { s.AutoApprove = true })(w)
+		w.wantServed("blog", 2)
+		w.wantServed("shop", 1)
+		if d := w.settled().Approvals("blog", "ryokan").Decisions[1]; d.Via != catalog.BySite {
+			t.Errorf("approved as %+v", d)
+		}
+		if got := w.settled().Anchors("blog", "autumn"); slices.Contains(got, "new.example") {
+			t.Errorf("anchors are %q: only a person makes one", got)
+		}
+		// What was approved stays so when the site wants to look again.
+		site(func(*catalog.Site) {})(w)
+		w.newVersion("Third room")
+		w.wantServed("blog", 2)
+		w.wantQueue("blog", "ryokan 3")
+	})
+}
+
+func TestDecisionsAreCompareAndSet(t *testing.T) {
+	inWorld(t, catalog.Config{}, func(w *world) {
+		w.example()
+		w.newVersion("Another room")
+		now := w.settled().Approvals("blog", "ryokan")
+
+		_, err := w.Approve(w.ctx, "blog", "ryokan", 2, catalog.Write{By: "late", Revision: now.Revision - 1})
+		lost, ok := errors.AsType[*catalog.ConflictError](err)
+		if !ok || lost.Revision != now.Revision || lost.Kind != "approval" || lost.ID != "blog/ryokan" {
+			t.Errorf("an old revision: %v", err)
+		}
+		_, err = w.Approve(w.ctx, "blog", "ryokan", 1, catalog.Write{By: "late", Revision: now.Revision})
+		checkFields(t, err, "version") // nobody has looked at the present one
+		_, err = w.Reject(w.ctx, "blog", "ryokan", 7, catalog.Write{By: "late", Revision: now.Revision})
+		checkFields(t, err, "version")
+		_, err = w.Approve(w.ctx, "nowhere", "ryokan", 2, catalog.Write{By: "late"})
+		if !errors.Is(err, catalog.ErrNotFound) {
+			t.Errorf("on a site that there is not: %v", err)
+		}
+		_, err = w.Approve(w.ctx, "blog", "ryokan", 2, catalog.Write{Revision: now.Revision})
+		checkFields(t, err, "by")
+
+		// What is decided already is not decided again.
+		w.approve("blog", "ryokan")
+		before := w.settled()
+		got, err := w.Approve(w.ctx, "blog", "ryokan", 2, catalog.Write{By: "second", Revision: 1})
+		if err != nil || got.Decisions[1].By != "tester" || w.settled().Revision() != before.Revision() {
+			t.Errorf("approving again gave %+v, %v", got, err)
+		}
+	})
+}
+
+func TestDecisionsAreBounded(t *testing.T) {
+	inWorld(t, catalog.Config{}, func(w *world) {
+		w.example()
+		for i := range 40 {
+			w.newVersion(fmt.Sprint(i%10, " room ", i))
+			w.reject("blog", "ryokan", uint32(i)+2)
+		}
+		a := w.settled().Approvals("blog", "ryokan")
+		if len(a.Decisions) != 20 || a.Serving() != 1 || a.State(41) != catalog.Rejected {
+			t.Errorf("%d decisions, version %d is shown", len(a.Decisions), a.Serving())
+		}
+		w.wantServed("blog", 1)
+	})
+}
+
+// What a crash or a slow store has left undone is done later, by whichever node.
+func TestAutomaticApprovalIsMadeUpFor(t *testing.T) {
+	inWorld(t, catalog.Config{}, func(w *world) {
+		w.example()
+		ctx, stop := context.WithCancel(w.ctx)
+		stop()
+		if err := w.Run(ctx); err != nil { // a node that stops at once
+			t.Fatal(err)
+		}
+		e := exampleCreative()
+		e.Pages[0].Headline = "A room with a view"
+		current, err := w.Get(w.ctx, e.Kind(), e.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.kv.Fail(none, none, down, down) // content and creative; then both approvals
+		if _, err := w.Put(w.ctx, e, catalog.Write{By: "tester", Revision: current.Revision}); err != nil {
+			t.Fatal(err)
+		}
+		w.wantServed("blog", 1)
+		if n := w.kv.Pending(); n != 0 {
+			t.Fatalf("%d faults have not happened", n)
+		}
+		time.Sleep(6 * time.Second) // of the bubble: it tries again after five
+		w.wantServed("blog", 2)
+		w.wantServed("shop", 2)
+	})
+}
