@@ -59,8 +59,8 @@ type Source interface {
 
 var (
 	// ErrDamaged says that report.db is not a database that we could have written,
-	// or that it has been damaged. It holds nothing that the journal does not:
-	// `deckle replay` makes it anew.
+	// or that it has been damaged. The next start makes it anew, as does `deckle
+	// replay`: it holds nothing that the journal does not.
 	ErrDamaged = errors.New("report.db is damaged")
 
 	// ErrOtherJournal says that report.db was folded from another journal than the

@@ -14,11 +14,16 @@ import (
 
 // Rebuild folds the whole journal into a new report.db, and then puts it in the place
 // of the one at path, whatever that was. It returns how many envelopes it has folded.
-// Nobody may have the file open.
+// A file that another process has is [store.ErrInUse].
 //
 // The journal must have its beginning: what an archive has taken out of it would be
 // missing from every report.
 func Rebuild(ctx context.Context, path string, src Source, c Config, log *slog.Logger, projections ...Projection) (store.Seq, error) {
+	held, err := lock(path)
+	if err != nil {
+		return 0, err
+	}
+	defer held.Close()
 	state, err := src.State(ctx)
 	if err != nil {
 		return 0, err
@@ -36,7 +41,7 @@ func build(ctx context.Context, path string, src Source, c Config, log *slog.Log
 	if err := removeFile(path); err != nil {
 		return err
 	}
-	t, err := OpenTables(ctx, path, c, log, projections...)
+	t, err := openTables(ctx, path, c, log, migrations, projections)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"deckle/internal/projection"
+	"deckle/internal/store"
 )
 
 func verify(t *testing.T, path string, h projection.Source) (rows int, differences []string, err error) {
@@ -19,7 +20,7 @@ func verify(t *testing.T, path string, h projection.Source) (rows int, differenc
 		differences = append(differences, d.String())
 		return nil
 	}, projection.Report{})
-	if left, _ := filepath.Glob(path + ".*"); len(left) > 0 {
+	if left, _ := filepath.Glob(path + ".verify*"); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 	return rows, differences, err
@@ -69,10 +70,17 @@ func TestVerifyFindsEverything(t *testing.T) {
 		`UPDATE cursors SET repeats = 1000`:                         {"cursors projection=report: repeats is 1000, replayed "},
 	} {
 		path := foldedFile(t, h, 60)
-		tables := open(t, path)
+		tables, err := projection.OpenTables(t.Context(), path, projection.Config{}, quiet, projection.Report{})
+		if err != nil {
+			t.Fatal(err)
+		}
 		if err := tables.Write(t.Context(), statement); err != nil {
 			t.Fatal(err)
 		}
+		if _, _, err := verify(t, path, h); !errors.Is(err, store.ErrInUse) {
+			t.Errorf("verified while it is open: %v", err)
+		}
+		closeTables(t, tables)
 		_, differences, err := verify(t, path, h)
 		if err != nil || len(differences) != 1 {
 			t.Errorf("%s: %q, %v; want one difference", statement, differences, err)
@@ -128,7 +136,7 @@ func TestRebuild(t *testing.T) {
 			t.Errorf("over %s:\n%s", name, diff)
 		}
 		files, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*"))
-		if files = slices.DeleteFunc(files, func(f string) bool { return f == path }); len(files) > 0 {
+		if files = slices.DeleteFunc(files, func(f string) bool { return f == path || f == path+".lock" }); len(files) > 0 {
 			t.Errorf("over %s: left behind %v", name, files)
 		}
 	}

@@ -32,7 +32,8 @@ type Tables struct {
 	path    string
 	config  Config
 	log     *slog.Logger
-	batch   int // events of a transaction, and what is left of the last envelope
+	lock    *os.File // nil while whoever opened it has the lock
+	batch   int      // events of a transaction, and what is left of the last envelope
 	folders []*folder
 	reader  *sql.DB
 
@@ -47,26 +48,54 @@ type Tables struct {
 }
 
 // OpenTables opens report.db, makes it if there is none, and brings it to this
-// version's form. It fails with [ErrDamaged] or [ErrNewer] on a file that it cannot
-// use, and does not touch that.
+// version's form. A damaged file is not trusted in any part: it is set aside as
+// report.db.damaged, and everything is folded anew. A file of a newer version is
+// [ErrNewer], and left alone.
 //
-// The file belongs to one process; the store's lock, which its owner holds, sees to
-// that.
+// The file is this process's until Close; one that another process has is
+// [store.ErrInUse].
 func OpenTables(ctx context.Context, path string, c Config, log *slog.Logger, projections ...Projection) (*Tables, error) {
-	return openTables(ctx, path, c, log, migrations, projections)
+	held, err := lock(path)
+	if err != nil {
+		return nil, fmt.Errorf("open report.db: %w", err)
+	}
+	t, err := openTables(ctx, path, c, log, migrations, projections)
+	if errors.Is(err, ErrDamaged) {
+		log.Error("report.db is set aside as report.db.damaged and made anew from the journal", "err", err)
+		if err = setAside(path); err == nil {
+			t, err = openTables(ctx, path, c, log, migrations, projections)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open report.db: %w", err), held.Close())
+	}
+	t.lock = held
+	return t, nil
+}
+
+// setAside gives a damaged file and its log other names, the file last: where it is
+// not there, what is beside it is removed.
+func setAside(path string) error {
+	aside := path + ".damaged"
+	if err := removeFile(aside); err != nil {
+		return err
+	}
+	if err := os.Rename(path+"-wal", aside+"-wal"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.Rename(path, aside)
 }
 
 func openTables(ctx context.Context, path string, c Config, log *slog.Logger, steps fs.FS, projections []Projection) (*Tables, error) {
 	t := &Tables{path: path, config: c, log: log, batch: maxBatch, stmts: map[string]*sql.Stmt{}}
 	if err := t.open(ctx, steps); err != nil {
-		return nil, fmt.Errorf("open %s: %w", path, errors.Join(err, t.Close()))
+		return nil, fmt.Errorf("%s: %w", path, errors.Join(err, t.Close()))
 	}
 	for _, p := range projections {
-		t.folders = append(t.folders, &folder{projection: p})
-	}
-	for _, f := range t.folders {
+		f := &folder{projection: p}
+		t.folders = append(t.folders, f)
 		if err := t.load(ctx, f); err != nil {
-			return nil, fmt.Errorf("open %s: %w", path, errors.Join(err, t.Close()))
+			return nil, fmt.Errorf("%s: %w", path, errors.Join(err, t.Close()))
 		}
 	}
 	return t, nil
@@ -173,6 +202,9 @@ func (t *Tables) Close() error {
 	if t.writer != nil {
 		errs = append(errs, t.writer.Close())
 	}
+	if t.lock != nil {
+		errs = append(errs, t.lock.Close())
+	}
 	return errors.Join(errs...)
 }
 
@@ -226,7 +258,7 @@ func (t *Tables) transact(ctx context.Context, f func(tx *Tx) error) error {
 	// context that can end costs a goroutine for each of them.
 	tx := &Tx{tables: t, ctx: context.WithoutCancel(ctx)}
 	if _, err := tx.Exec("BEGIN IMMEDIATE"); err != nil {
-		return err
+		return damaged(err)
 	}
 	err := f(tx)
 	if err == nil && t.beforeCommit != nil {
@@ -238,7 +270,7 @@ func (t *Tables) transact(ctx context.Context, f func(tx *Tx) error) error {
 	if err != nil {
 		_, _ = tx.Exec("ROLLBACK") // fails when SQLite has done it already, as on a full disk
 	}
-	return err
+	return damaged(err)
 }
 
 // damaged wraps [ErrDamaged] around SQLite's ways to say so.

@@ -381,7 +381,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// Damage is found at the start, said, and left as it is.
+// Damage is found at the start. The file is set aside as it is, and all is folded anew.
 func TestDamagedFiles(t *testing.T) {
 	h := traffic(5_000, 2)
 	for name, damage := range map[string]func(file []byte) []byte{
@@ -409,12 +409,18 @@ func TestDamagedFiles(t *testing.T) {
 			if err := os.WriteFile(path, file, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			_, err = projection.OpenTables(t.Context(), path, projection.Config{}, quiet, projection.Report{})
-			if !errors.Is(err, projection.ErrDamaged) || !strings.Contains(err.Error(), path) {
-				t.Errorf("opened with %v, want ErrDamaged and the file's name", err)
+			if _, _, err := verify(t, path, h); !errors.Is(err, projection.ErrDamaged) || !strings.Contains(err.Error(), path) {
+				t.Errorf("verified with %v, want ErrDamaged and the file's name", err)
 			}
-			if after, _ := os.ReadFile(path); string(after) != string(file) {
-				t.Error("the damaged file was changed")
+			tables = open(t, path)
+			if seq, _, _ := tables.Freshness("report"); seq != 0 {
+				t.Errorf("begins at envelope %d", seq)
+			}
+			if aside, _ := os.ReadFile(path + ".damaged"); string(aside) != string(file) {
+				t.Error("the damaged file was not set aside as it was")
+			}
+			if err := tables.FoldTo(t.Context(), h, h.last()); err != nil {
+				t.Error(err)
 			}
 		})
 	}

@@ -39,13 +39,18 @@ func (d Difference) String() string {
 
 // Verify folds the journal anew, beside report.db and as far as that has come, and
 // compares the two row by row: reports, leases, cursors and remembered ids. It calls
-// yield for each row that differs and returns how many rows it compared. Nobody may
-// have the file open.
+// yield for each row that differs and returns how many rows it compared. A file that
+// another process has is [store.ErrInUse].
 func Verify(ctx context.Context, path string, src Source, c Config, log *slog.Logger, yield func(Difference) error, projections ...Projection) (rows int, err error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return 0, fmt.Errorf("there is no %s to compare with: %w", path, err)
 	}
-	running, err := OpenTables(ctx, path, c, log, projections...)
+	held, err := lock(path)
+	if err != nil {
+		return 0, err
+	}
+	defer held.Close()
+	running, err := openTables(ctx, path, c, log, migrations, projections)
 	if err != nil {
 		return 0, err
 	}
