@@ -15,9 +15,10 @@
 // [Config.Fill] after its first. A lone caller so waits for the disk only, and a
 // crowd for the crowd.
 //
-// An Append that failed may have happened all the same, unless its error is a
-// [FieldError] or wraps [ErrBusy] or [ErrClosed]. Tell the event again: it counts
-// once, by its [EventID].
+// An envelope is written with the hash of its bytes as message id, so that a retry
+// after a lost acknowledgement is no second message; the store remembers ids for two
+// minutes, and no retry is later than [Config.Wait]. An Append that failed may have
+// happened all the same. Tell the event again: readers count it once, by its [EventID].
 //
 // # Encoding
 //

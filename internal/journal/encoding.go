@@ -267,7 +267,7 @@ func (w *encoder) seal() []byte {
 // nothing of it is returned. Memory is bounded by the length of data and the 1,024
 // events that an envelope has at most, whoever wrote it.
 func Decode(data []byte) ([]Event, error) {
-	return new(decoder).decode(nil, data)
+	return new(decoder).decode(make([]Event, 0, min(len(data)/32, maxEvents)), data)
 }
 
 // A decoder reads envelopes, one after the other.

@@ -40,8 +40,8 @@ type Config struct {
 	// MaxEvents is how many events an envelope takes, at most 1,024. Defaults to 512.
 	MaxEvents int
 
-	// MaxBytes is how long an envelope may be. The log must take messages of that
-	// size. Defaults to 512 KiB; the least is 64 KiB.
+	// MaxBytes is how long an envelope may be, from 64 KiB to [store.MaxMessage].
+	// Defaults to 512 KiB.
 	MaxBytes int
 }
 
@@ -85,7 +85,7 @@ func New(log store.Log, c Config, m *Metrics, l *slog.Logger) *Journal {
 	c.Attempt = cmp.Or(c.Attempt, time.Second)
 	c.Queue = cmp.Or(c.Queue, 65_536)
 	c.MaxEvents = min(cmp.Or(c.MaxEvents, 512), maxEvents)
-	c.MaxBytes = max(cmp.Or(c.MaxBytes, 512<<10), 64<<10)
+	c.MaxBytes = min(max(cmp.Or(c.MaxBytes, 512<<10), 64<<10), store.MaxMessage)
 	return &Journal{log: log, config: c, metrics: m, slog: l, wake: make(chan struct{}, 1)}
 }
 
@@ -93,11 +93,11 @@ func New(log store.Log, c Config, m *Metrics, l *slog.Logger) *Journal {
 // sequence of their envelope when they are durable. It waits no longer than
 // [Config.Wait] and not beyond the end of ctx.
 //
-// An invalid event is a [*FieldError], and nothing of the call is written; so it is
-// with more events than one envelope takes. Every other error wraps
-// [store.ErrUnavailable] or the cause of ctx's end; but for [ErrBusy] and
-// [ErrClosed] the events may be written all the same, now or later. Times lose what is
-// below a millisecond.
+// An invalid event is a [*FieldError], more events than one envelope takes are
+// [store.ErrTooLarge]; of both nothing is written. Other errors wrap
+// [store.ErrUnavailable] or the cause of ctx's end, and the events may be written all
+// the same, now or later, unless it is [ErrBusy], [ErrClosed] or [store.ErrFull]. Times
+// lose what is below a millisecond.
 //
 // The events are the caller's again when Append returns.
 func (j *Journal) Append(ctx context.Context, events ...Event) (store.Seq, error) {

@@ -287,6 +287,18 @@ func TestALostAcknowledgementIsNoSecondMessage(t *testing.T) {
 	})
 }
 
+// The store is asked less and less often: pauses of 10, 20, 40, 80, 160 and then 250
+// ms.
+func TestRetriesSlowDown(t *testing.T) {
+	t.Parallel()
+	inWorld(t, journal.Config{}, func(w *world) {
+		for range 11 {
+			w.log.Fail(memory.Fault{Refuse: store.ErrUnavailable})
+		}
+		w.wantDurable(w.begin(1), 1_810*ms, 1)
+	})
+}
+
 // A store that hangs is asked again after a second.
 func TestAStoreThatHangsIsAskedAgain(t *testing.T) {
 	t.Parallel()
@@ -407,6 +419,17 @@ func TestTheEndOfRunDrains(t *testing.T) {
 	})
 }
 
+// A journal that ends waits for no company.
+func TestTheEndOfRunIsAtOnce(t *testing.T) {
+	t.Parallel()
+	inWorld(t, journal.Config{}, func(w *world) {
+		w.crowd()
+		a := w.begin(1)
+		w.close()
+		w.wantDurable(a, ms, 3)
+	})
+}
+
 // Nobody waits long for a journal that ends without its store.
 func TestTheEndOfRunIsBounded(t *testing.T) {
 	t.Parallel()
@@ -461,6 +484,21 @@ func TestEventsBelongToTheCaller(t *testing.T) {
 		w.wantDurable(a, 10*ms, 1)
 		w.wantDurable(b, 10*ms, 2)
 		w.wantContent("1 | 2 3 4")
+	})
+}
+
+// A call that no envelope has room for is refused, and not what comes after it.
+func TestACallIsNotLargerThanAnEnvelope(t *testing.T) {
+	t.Parallel()
+	inWorld(t, journal.Config{MaxBytes: 1}, func(w *world) { // the least: 64 KiB
+		long := views(make([]int, 33)...)
+		for i := range long {
+			long[i].URL += strings.Repeat("/", 2_000)
+		}
+		if _, err := w.Append(w.t.Context(), long...); !errors.Is(err, store.ErrTooLarge) {
+			w.t.Errorf("got %v, want %v", err, store.ErrTooLarge)
+		}
+		w.wantDurable(w.begin(1), 0, 1)
 	})
 }
 

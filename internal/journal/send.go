@@ -17,32 +17,29 @@ const (
 	maxPause   = 250 * time.Millisecond
 )
 
-// send writes an envelope to the log. A lost acknowledgement is asked for again with
-// the same message id, so that the log has the envelope once.
+// send writes an envelope to the log, and tries until deadline. A lost
+// acknowledgement is asked for again with the same message id, so that the log has
+// the envelope once.
 func (j *Journal) send(ctx context.Context, deadline time.Time, data []byte) (store.Seq, error) {
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	id := messageID(data)
-	last := store.ErrUnavailable // nobody waits for it: it has not been tried
+	err := fmt.Errorf("nobody waits for it any more: %w", store.ErrUnavailable)
 	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, maxPause) {
-		seq, err := j.attempt(ctx, id, data)
-		if err == nil {
+		var seq store.Seq
+		if seq, err = j.attempt(ctx, id, data); err == nil {
 			return seq, nil
 		}
 		if !retryable(err) {
-			return 0, fmt.Errorf("append to journal: %w", err)
+			break
 		}
-		last = err
 		j.metrics.retries.Inc()
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
 		}
 	}
-	if !errors.Is(last, store.ErrUnavailable) { // the attempt's own time limit
-		last = fmt.Errorf("%w: %w", store.ErrUnavailable, last)
-	}
-	return 0, fmt.Errorf("append to journal: gave up: %w", last)
+	return 0, fmt.Errorf("append to journal: %w", err)
 }
 
 func (j *Journal) attempt(ctx context.Context, id string, data []byte) (store.Seq, error) {
@@ -54,10 +51,7 @@ func (j *Journal) attempt(ctx context.Context, id string, data []byte) (store.Se
 // retryable reports whether another try may help soon: not when the store is full,
 // and not when it refuses the message for what it is.
 func retryable(err error) bool {
-	if errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrTooLarge) {
-		return false
-	}
-	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
+	return errors.Is(err, store.ErrUnavailable) && !errors.Is(err, store.ErrFull)
 }
 
 // messageID is the id by which the log knows an envelope again: 128 bits of the hash
