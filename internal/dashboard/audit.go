@@ -119,11 +119,7 @@ func (d *Dashboard) showOverview(v visit) error {
 	}
 	p := overviewPage{frame: d.frame(v, "Overview", "/")}
 	waiting := len(s.Queue("", time.Now()))
-	text := "wait for approval"
-	if waiting == 1 {
-		text = "waits for approval"
-	}
-	p.Tiles = append(p.Tiles, tile{link{"/inbox", text}, waiting, waiting > 0})
+	p.Tiles = append(p.Tiles, tile{link{"/inbox", "to approve"}, waiting, waiting > 0})
 	for _, e := range editors() {
 		n := len(s.List(e.kind, "", 1<<30))
 		name := string(e.kind)

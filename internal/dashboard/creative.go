@@ -83,23 +83,23 @@ func creativeForm(s *catalog.Snapshot, _ *Dashboard, v url.Values) []group {
 }
 
 func pageFields(p string) []field {
-	layout := field{Name: p + "layout", Label: "Layout", Kind: "select", Width: "narrow", Options: []option{
+	layout := field{Name: p + "layout", Label: "Layout", Kind: "select", Width: "narrow", Minor: true, Options: []option{
 		{Label: "as it fits"}, {Value: "full", Label: "full"}, {Value: "split", Label: "split"}, {Value: "text", Label: "text"},
 	}}
 	return []field{
 		{Name: p + "headline", Label: "Headline", Kind: "text", Optional: true},
 		{Name: p + "sub", Label: "Below it", Kind: "text", Optional: true},
 		{Name: p + "body", Label: "Text", Kind: "area", Optional: true, Width: "full"},
-		{Name: p + "image.file", Label: "New picture", Kind: "file", Optional: true, Help: "PNG, JPEG, GIF, WebP or SVG."},
+		{Name: p + "image.file", Label: "New picture", Kind: "file", Optional: true, Help: "PNG, JPEG, GIF, WebP or SVG, 5 MB at most."},
 		{Name: p + "image.alt", Label: "What it shows", Kind: "text", Optional: true, Help: "For readers who do not see it. Empty: decoration."},
-		{Name: p + "image.src", Label: "Picture", Kind: "text", Optional: true, Help: "Filled in by an upload; empty: none."},
-		{Name: p + "image.focus", Label: "Point that stays in view", Kind: "text", Optional: true, Help: "In per cent from left and top: 50 30"},
-		{Name: p + "caption", Label: "Caption", Kind: "text", Optional: true, Width: "narrow"},
-		{Name: p + "tag", Label: "Tag", Kind: "text", Optional: true, Width: "narrow"},
-		{Name: p + "ctaLabel", Label: "Call to action", Kind: "text", Optional: true, Width: "narrow"},
-		{Name: p + "background", Label: "Background", Kind: "text", Optional: true, Width: "narrow", Help: "#rrggbb"},
-		{Name: p + "ink", Label: "Ink", Kind: "text", Optional: true, Width: "narrow", Help: "#rrggbb"},
-		{Name: p + "accent", Label: "Accent", Kind: "text", Optional: true, Width: "narrow", Help: "#rrggbb"},
+		{Name: p + "image.src", Label: "Picture", Kind: "picture", Optional: true, Help: "Filled in by an upload; empty: none.", Minor: true},
+		{Name: p + "image.focus", Label: "Point that stays in view", Kind: "text", Optional: true, Help: "In per cent from left and top: 50 30", Minor: true},
+		{Name: p + "caption", Label: "Caption", Kind: "text", Optional: true, Width: "narrow", Minor: true},
+		{Name: p + "tag", Label: "Tag", Kind: "text", Optional: true, Width: "narrow", Minor: true},
+		{Name: p + "ctaLabel", Label: "Call to action", Kind: "text", Optional: true, Width: "narrow", Minor: true},
+		{Name: p + "background", Label: "Background", Kind: "text", Optional: true, Width: "narrow", Help: "#rrggbb", Minor: true},
+		{Name: p + "ink", Label: "Ink", Kind: "text", Optional: true, Width: "narrow", Help: "#rrggbb", Minor: true},
+		{Name: p + "accent", Label: "Accent", Kind: "text", Optional: true, Width: "narrow", Help: "#rrggbb", Minor: true},
 		layout,
 	}
 }
@@ -244,6 +244,16 @@ func (d *Dashboard) takePictures(ctx context.Context, r *http.Request) (problems
 type leaf struct {
 	Folio string // "Cover", "Page 2"
 	catalog.Page
+}
+
+// Colours are background, ink and accent, as far as the page has them.
+func (l leaf) Colours() (colours []string) {
+	for _, c := range []string{l.Background, l.Ink, l.Accent} {
+		if c != "" {
+			colours = append(colours, c)
+		}
+	}
+	return colours
 }
 
 func leaves(pages []catalog.Page) []leaf {

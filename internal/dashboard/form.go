@@ -31,7 +31,7 @@ type button struct{ Action, Label string }
 type field struct {
 	Name     string
 	Label    string
-	Kind     string // text, number, area, select, check, checks, file, fixed
+	Kind     string // text, number, area, select, check, checks, file, picture, fixed
 	Value    string
 	Options  []option
 	Help     string
@@ -39,6 +39,35 @@ type field struct {
 	Error    string
 	Optional bool
 	Width    string // "" = half, "narrow" = a third, "full"
+	Minor    bool   // behind "More", which is open where something is wrong in it
+}
+
+// Major are the fields that are always seen.
+func (g group) Major() []field { return g.only(func(f field) bool { return !f.Minor }) }
+
+// Minor are those behind "More".
+func (g group) Minor() []field { return g.only(func(f field) bool { return f.Minor }) }
+
+func (g group) only(keep func(field) bool) (fields []field) {
+	for _, f := range g.Fields {
+		if keep(f) {
+			fields = append(fields, f)
+		}
+	}
+	return fields
+}
+
+// Open reports whether "More" is open.
+func (g group) Open() bool {
+	return slices.ContainsFunc(g.Fields, func(f field) bool { return f.Minor && f.Error != "" })
+}
+
+// Thumbnail is the picture that a field names, if it is one of ours.
+func (f field) Thumbnail() string {
+	if f.Kind == "picture" && strings.HasPrefix(f.Value, catalog.AssetPath) {
+		return f.Value
+	}
+	return ""
 }
 
 // ID is that of the control in the document.

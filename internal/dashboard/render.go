@@ -11,6 +11,7 @@ import (
 	"html/template"
 	"io/fs"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -209,7 +210,7 @@ type badForm string
 
 func (b badForm) Error() string { return string(b) }
 
-// amount writes micros as people do: "2,500", "2.50", with the currency after it.
+// amount writes micros as people do: "2,500.00 USD", "2,500 JPY".
 func amount(micros int64, currency string) string {
 	text := strings.TrimSpace(deckle.CPM(micros).String())
 	whole, fraction, _ := strings.Cut(text, ".")
@@ -220,13 +221,18 @@ func amount(micros int64, currency string) string {
 	for i := len(whole) - 3; i > 0; i -= 3 {
 		whole = whole[:i] + "," + whole[i:]
 	}
-	if len(fraction) == 1 {
-		fraction += "0"
+	if !hasNoMinorUnit(currency) {
+		fraction += strings.Repeat("0", max(0, 2-len(fraction)))
 	}
 	if fraction != "" {
 		whole += "." + fraction
 	}
 	return strings.TrimSpace(sign + whole + " " + currency)
+}
+
+// hasNoMinorUnit reports whether prices in a currency are written without decimals.
+func hasNoMinorUnit(currency string) bool {
+	return slices.Contains([]string{"CLP", "ISK", "JPY", "KRW", "PYG", "UGX", "VND", "XAF", "XOF", "XPF"}, currency)
 }
 
 // named is a name, or the id where there is none.
