@@ -63,9 +63,10 @@ func BenchmarkRestart(b *testing.B) {
 func BenchmarkEngagement(b *testing.B) {
 	hot := fold(b, traffic(100_000, 1), projection.Config{})
 	b.ReportAllocs()
+	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			hot.Engagement("site-1", "creative-7-1", monday)
+			hot.Engagement("site-1", "mag-1-1-1", monday)
 		}
 	})
 }

@@ -3,7 +3,6 @@ package projection_test
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 
 	"deckle"
 	"deckle/internal/journal"
+	"deckle/internal/journal/journaltest"
 	"deckle/internal/projection"
 	"deckle/internal/store"
 )
@@ -166,81 +166,15 @@ func impression(n int) journal.Event {
 	}
 }
 
-// traffic makes n events as a busy day has them, fifty an envelope, for benchmarks
-// and long tests. One in fifty is a repeat.
+// traffic makes n events as a busy day has them, some fifty an envelope, for what
+// rapid would be too slow for.
 func traffic(n int, seed uint64) *history {
-	h, r := &history{}, rand.New(rand.NewPCG(seed, 0))
-	t := &trafficMaker{rand: r, at: monday}
+	h := &history{}
+	g := journaltest.New(seed, journaltest.Config{Start: monday.Add(8 * time.Hour), Sites: 5, Advertisers: 20, Campaigns: 25, Lease: 40_000})
 	for left := n; left > 0; left -= 50 {
-		var events []journal.Event
-		for range min(left, 50) {
-			events = append(events, t.next())
-		}
-		h.add(events...)
+		h.add(g.Take(min(left, 50))...)
 	}
 	return h
-}
-
-type trafficMaker struct {
-	rand     *rand.Rand
-	at       time.Time
-	made     int
-	recent   [500]journal.Event
-	pending  []journal.Event
-	lease    [500]string // of each campaign
-	payments [500]int
-}
-
-func (t *trafficMaker) next() journal.Event {
-	t.at = t.at.Add(time.Duration(t.rand.IntN(20)) * time.Millisecond)
-	var e journal.Event
-	switch {
-	case t.made > len(t.recent) && t.rand.IntN(50) == 0:
-		return t.recent[t.rand.IntN(len(t.recent))]
-	case len(t.pending) > 0:
-		e, t.pending = t.pending[0], t.pending[1:]
-		e.At = t.at
-	default:
-		e = t.slot()
-	}
-	t.recent[t.made%len(t.recent)] = e
-	t.made++
-	return e
-}
-
-// slot is the impression of a filled slot, and puts what follows it on pending; or
-// the lease that has to come first.
-func (t *trafficMaker) slot() journal.Event {
-	c := t.rand.IntN(len(t.lease))
-	if t.payments[c] == 0 {
-		line := fmt.Sprintf("campaign/camp-%d/2026-03-02", c)
-		if old := t.lease[c]; old != "" {
-			t.pending = append(t.pending, journal.Event{Kind: journal.Seal, Lease: old, Line: line})
-		}
-		t.lease[c] = fmt.Sprintf("lease-%d-%d", c, t.made)
-		t.payments[c] = 40
-		return journal.Event{Kind: journal.Lease, At: t.at, Lease: t.lease[c], Line: line, Amount: 40_000}
-	}
-	t.payments[c]--
-	e := journal.Event{
-		Kind: journal.Impression, At: t.at, Site: fmt.Sprintf("site-%d", t.rand.IntN(5)), Slot: "sidebar-1",
-		Advertiser: fmt.Sprintf("adv-%d", c/5), Campaign: fmt.Sprintf("camp-%d", c), Creative: fmt.Sprintf("creative-%d-%d", c, t.rand.IntN(2)),
-		Version: 1, URL: "https://example.com/autumn-hikes", Category: "IAB20", RequestID: fmt.Sprintf("%016x", t.rand.Uint64()),
-		Price: 1_000, Leases: []string{t.lease[c]},
-	}
-	follow := func(k journal.Kind) {
-		f := e
-		f.Kind, f.Price, f.Leases = k, 0, nil
-		t.pending = append(t.pending, f)
-	}
-	follow(journal.View)
-	if t.rand.IntN(10) == 0 {
-		follow(journal.Click)
-	}
-	if t.rand.IntN(50) == 0 {
-		follow(journal.Fold)
-	}
-	return e
 }
 
 // Every event that the tests make could be in a journal.

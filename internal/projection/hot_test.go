@@ -238,9 +238,9 @@ func TestHotIsReadWhileItFolds(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- hot.Run(ctx, h) }()
 	for !hot.Warm() {
-		hot.Engagement("site-1", "creative-7-1", monday)
+		hot.Engagement("site-1", "mag-1-1-1", monday)
 		hot.Traffic("site-1", monday)
-		hot.Spend("camp-7", monday)
+		hot.Spend("camp-1-1", monday)
 		hot.Lease("l")
 	}
 	stop()
