@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -78,14 +77,15 @@ func run(ctx context.Context, cfg *config.Config, o options) (err error) {
 		"/__ts/":    web.Client(), // reserved, and nothing there yet
 	}, house, notices, log)
 	defer pages.Close()
-	registry := obs.Registry()
-	if err := errors.Join(figures.Register(registry), templates.Metrics().Register(registry), pages.Metrics().Register(registry)); err != nil {
+	registry, panics := obs.Registry(), obs.Panics()
+	if err := errors.Join(registry.Register(panics), figures.Register(registry), templates.Metrics().Register(registry), pages.Metrics().Register(registry)); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
 	g, serving := errgroup.WithContext(ctx)
 	admin := obs.Admin(registry, func() []obs.Check { return readiness(serving, cfg, templates) })
+	serveConfig := obs.ServeConfig{Drain: cfg.Server.DrainTimeout, Panics: panics, Log: log}
 	waitForAdmin := inBackground(ctx, func(ctx context.Context) error {
-		return obs.Serve(ctx, private, admin, time.Second, log)
+		return obs.Serve(ctx, private, admin, serveConfig)
 	})
 	defer func() { err = errors.Join(err, waitForAdmin()) }()
 
@@ -94,7 +94,7 @@ func run(ctx context.Context, cfg *config.Config, o options) (err error) {
 	log.Info("listening", "public", public.Addr().String(), "admin", private.Addr().String())
 	g.Go(func() error { return templates.Run(serving) })
 	g.Go(func() error { return reloadOnHangup(serving, templates, log) })
-	g.Go(func() error { return obs.Serve(serving, public, pages, cfg.Server.DrainTimeout, log) })
+	g.Go(func() error { return obs.Serve(serving, public, pages, serveConfig) })
 	err = g.Wait()
 	log.Info("ended")
 	return err

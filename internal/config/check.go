@@ -194,11 +194,13 @@ func isCIDR(s string) (string, *fault) {
 func isPrivate(s string) (string, *fault) {
 	const remedy = `like "private, no-store" or "private, max-age=0"`
 	var names []string
+	again := false // may a browser show the page once more without asking?
 	for d := range strings.SplitSeq(strings.ToLower(s), ",") {
-		name, _, _ := strings.Cut(strings.TrimSpace(d), "=")
+		name, value, _ := strings.Cut(strings.TrimSpace(d), "=")
 		if !tokenPattern.MatchString(name) {
 			return "", faultf(remedy, "%.80q is not a Cache-Control header", s)
 		}
+		again = again || strings.HasPrefix(name, "stale-") || name == "immutable" || name == "max-age" && strings.Trim(value, `"`) != "0"
 		names = append(names, name)
 	}
 	for _, r := range s {
@@ -209,6 +211,9 @@ func isPrivate(s string) (string, *fault) {
 	private := slices.Contains(names, "private") || slices.Contains(names, "no-store")
 	if !private || slices.Contains(names, "public") || slices.Contains(names, "s-maxage") {
 		return "", faultf(remedy, "%.80q would let a shared cache give one reader's ads to another", s)
+	}
+	if again {
+		return "", faultf(remedy, "%.80q would let a browser show the same bids again, and bill them", s)
 	}
 	return s, nil
 }

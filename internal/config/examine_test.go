@@ -28,3 +28,22 @@ func TestMistakenFiles(t *testing.T) {
 		t.Errorf("a deckle.toml as template file: %v", problems)
 	}
 }
+
+// What holds one reader's bids is for no shared cache, and for one view.
+func TestHTMLCache(t *testing.T) {
+	for value, valid := range map[string]bool{
+		"private, no-store": true, "no-store": true, "private, max-age=0": true, "private, no-cache": true, "Private, Max-Age=0, must-revalidate": true,
+		"public": false, "max-age=0": false, "private, max-age=600": false, "private, s-maxage=1": false, "private, public": false,
+		"private, max-age=0, stale-while-revalidate=60": false, "private, immutable": false, "private, max-age": false, "private; x": false, "": false,
+	} {
+		file := filepath.Join(t.TempDir(), "deckle.toml")
+		text := "[[site]]\nid = \"a\"\nhosts = [\"a.test\"]\norigin = \"http://b.test\"\ntemplates = \"t.toml\"\nhtml_cache = \"" + value + "\"\n[integrations.prebid]\nserver_url = \"http://c.test\"\n"
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, problems := config.Load(file)
+		if got := len(problems.Errors()) == 0; got != valid {
+			t.Errorf("%q: %v", value, problems)
+		}
+	}
+}

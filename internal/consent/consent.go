@@ -67,7 +67,7 @@ type Decision struct {
 // refused, never as absent; several of them permit only what all of them permit
 // (privacy.md section 1).
 func Read(h http.Header, c Config) Decision {
-	d := Decision{GPC: h.Get("Sec-GPC") == "1"}
+	d := Decision{GPC: slices.Contains(h["Sec-Gpc"], "1")}
 	strings := tcStrings(h, c.TCFCookies)
 	if len(strings) == 0 {
 		d.byPlace(c)
@@ -101,6 +101,7 @@ func (d *Decision) byTCStrings(texts []string) {
 		d.Auction = d.Auction && tc.Purpose(1) && tc.Purpose(2)
 		d.FullAddress = d.FullAddress && tc.SpecialFeature(1)
 	}
+	d.FullAddress = d.FullAddress && !d.GPC // of two signals the stricter
 	d.TCString = texts[0]
 }
 

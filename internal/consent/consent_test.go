@@ -106,7 +106,7 @@ func TestDecision(t *testing.T) {
 		"other, addresses cut":         {nil, "", consent.Config{UnknownPlace: consent.PlaceOther, TruncateOther: true}, consent.Decision{Auction: true, GDPR: consent.No}},
 		"GPC is passed on":             {nil, "1", other, consent.Decision{Auction: true, GDPR: consent.No, GPC: true}},
 		"GPC stops":                    {nil, "1", stop, consent.Decision{GDPR: consent.No, GPC: true}},
-		"GPC stops in spite of TCF":    {[]string{"euconsent-v2=" + allPurposes}, "1", stop, consent.Decision{GDPR: consent.Yes, GPC: true, TCString: allPurposes, FullAddress: true}},
+		"GPC stops in spite of TCF":    {[]string{"euconsent-v2=" + allPurposes}, "1", stop, consent.Decision{GDPR: consent.Yes, GPC: true, TCString: allPurposes}},
 		"GPC other than 1 is nothing":  {nil, "0", stop, consent.Decision{Auction: true, GDPR: consent.No, FullAddress: true}},
 		"consent to all":               {[]string{"a=b; euconsent-v2=" + allPurposes + "; c=d"}, "", gdpr, consent.Decision{Auction: true, GDPR: consent.Yes, TCString: allPurposes, FullAddress: true}},
 		"consent to 1 and 2":           {[]string{"euconsent-v2=" + oneAndTwo}, "", gdpr, consent.Decision{Auction: true, GDPR: consent.Yes, TCString: oneAndTwo}},
@@ -117,6 +117,11 @@ func TestDecision(t *testing.T) {
 		"odd bytes are not absent":     {[]string{"euconsent-v2=\x00\xff"}, "", other, consent.Decision{GDPR: consent.Yes}},
 		"two strings: the stricter":    {[]string{"euconsent-v2=" + allPurposes, "euconsent-v2=" + noPurposes}, "", other, consent.Decision{GDPR: consent.Yes, TCString: allPurposes}},
 		"one readable, one not":        {[]string{"euconsent-v2=" + allPurposes + "; euconsent-v2=x"}, "", other, consent.Decision{GDPR: consent.Yes}},
+		"two strings, the other way":   {[]string{"euconsent-v2=" + noPurposes + "; euconsent-v2=" + allPurposes}, "", other, consent.Decision{GDPR: consent.Yes, TCString: noPurposes}},
+		"two strings, one address":     {[]string{"euconsent-v2=" + oneAndTwo + "; euconsent-v2=" + allPurposes}, "", other, consent.Decision{Auction: true, GDPR: consent.Yes, TCString: oneAndTwo}},
+		"a quoted value":               {[]string{`euconsent-v2="` + oneAndTwo + `"`}, "", other, consent.Decision{Auction: true, GDPR: consent.Yes, TCString: oneAndTwo}},
+		"GPC cuts the address":         {[]string{"euconsent-v2=" + allPurposes}, "1", other, consent.Decision{Auction: true, GDPR: consent.Yes, GPC: true, TCString: allPurposes}},
+		"a second name":                {[]string{"b=" + noPurposes}, "", consent.Config{TCFCookies: []string{"a", "b"}, UnknownPlace: consent.PlaceOther}, consent.Decision{GDPR: consent.Yes, TCString: noPurposes}},
 		"another cookie's name":        {[]string{"tcf=" + oneAndTwo}, "", consent.Config{TCFCookies: []string{"tcf"}}, consent.Decision{Auction: true, GDPR: consent.Yes, TCString: oneAndTwo}},
 		"only the names that are read": {[]string{"xeuconsent-v2=" + noPurposes}, "", other, consent.Decision{Auction: true, GDPR: consent.No, FullAddress: true}},
 	} {
@@ -129,6 +134,37 @@ func TestDecision(t *testing.T) {
 				t.Errorf("got %+v, want %+v", got, c.want)
 			}
 		})
+	}
+}
+
+// GPC counts wherever it stands.
+func TestGPCInASecondHeader(t *testing.T) {
+	if d := consent.Read(http.Header{"Sec-Gpc": {"0", "1"}}, consent.Config{}); !d.GPC {
+		t.Error("not read")
+	}
+}
+
+// From 2026-03-01 on a string needs a whole DisclosedVendors segment; the day
+// before it needs none.
+func TestDisclosedVendors(t *testing.T) {
+	const (
+		before = "CQgYw7_QdZmkAAfABAENCWEgAMAAAAAAAAYgGlQAQGlAAAAA" // 2026-02-28T23:59:59.9Z
+		after  = "CQgYw8AQdZmkAAfABAENCWEgAMAAAAAAAAYgGlQAQGlAAAAA" // 2026-03-01T00:00:00Z
+	)
+	for s, readable := range map[string]bool{
+		before: true, after: false, after + ".IAAA": true, after + ".YAAA.IAAA": true,
+		after + ".YAAA": false, after + ".IA": false, after + ".I": false, after + ".QAAA": false,
+	} {
+		if _, err := consent.ParseTC(s); (err == nil) != readable {
+			t.Errorf("%s: %v", s, err)
+		}
+	}
+	long := oneAndTwo + strings.Repeat(".YAAA", (consent.MaxTCString-len(oneAndTwo))/5)
+	if _, err := consent.ParseTC(long); err != nil {
+		t.Errorf("%d bytes: %v", len(long), err)
+	}
+	if _, err := consent.ParseTC(long + ".YAAA"); err == nil {
+		t.Error("longer than the bound, and read")
 	}
 }
 

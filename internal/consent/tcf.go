@@ -65,7 +65,8 @@ func ParseTC(text string) (TC, error) {
 			return TC{}, fmt.Errorf("tc string, segment: %w", err)
 		}
 		if s.take(3) == segmentDisclosedVendors {
-			disclosed = true
+			s.vendors()
+			disclosed = !s.short
 		}
 	}
 	if !disclosed && t.created >= disclosedFrom {

@@ -1,6 +1,8 @@
 package edge
 
 import (
+	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -68,7 +70,44 @@ func (plainEncoder) Close() error { return nil }
 type gzipped struct{}
 
 func (gzipped) decode(r io.Reader) io.Reader {
-	return &bounded{in: &counter{r: r}, open: func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }}
+	return &bounded{in: &counter{r: r}, open: openMembers}
+}
+
+// members reads a gzip body of several members (RFC 1952 section 2.2). Bytes after
+// the last one that begin no other are passed over, as browsers do: some servers
+// pad.
+type members struct {
+	in *bufio.Reader
+	z  *gzip.Reader
+}
+
+func openMembers(r io.Reader) (io.Reader, error) {
+	in := bufio.NewReader(r)
+	z, err := gzip.NewReader(in)
+	if err != nil {
+		return nil, err
+	}
+	z.Multistream(false)
+	return &members{in, z}, nil
+}
+
+func (m *members) Read(p []byte) (int, error) {
+	n, err := m.z.Read(p)
+	if !errors.Is(err, io.EOF) {
+		return n, err
+	}
+	if n > 0 {
+		return n, nil // the end of this member is met again
+	}
+	if magic, err := m.in.Peek(2); err != nil || magic[0] != 0x1f || magic[1] != 0x8b {
+		_, err := io.Copy(io.Discard, m.in) // a body that breaks off is still broken
+		return 0, cmp.Or(err, io.EOF)
+	}
+	if err := m.z.Reset(m.in); err != nil {
+		return 0, err
+	}
+	m.z.Multistream(false)
+	return 0, nil
 }
 
 // gzipWriters are kept at a level that costs a page little time.

@@ -34,7 +34,8 @@ type Site struct {
 	Enabled    bool     // false: plain proxy
 	Currency   string
 
-	// Template gives the site's template as it is now; nil: the site has no ads.
+	// Template gives the site's template as it is now. It may return nil, when the
+	// site has no ads, and is never nil itself.
 	Template func() *template.Template
 
 	HTMLCache    string // Cache-Control of pages with slots; empty: private, no-store
@@ -116,6 +117,10 @@ func (e *Edge) Metrics() *Metrics { return e.metrics }
 // ServeHTTP answers from one of our own paths, or from the site whose host it is.
 func (e *Edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	arrived := time.Now()
+	if r.Method == http.MethodConnect || pathAndQuery(r.RequestURI) == "" {
+		refuse(w, http.StatusBadRequest, "This is a web site, not a proxy.")
+		return
+	}
 	if h := e.own.handler(rawPath(r)); h != nil {
 		h.ServeHTTP(w, r)
 		return
@@ -132,6 +137,7 @@ func (e *Edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		e.page(w, r, v)
 		return
 	}
+	w.Header()["Content-Type"] = nil // where the origin sends none, net/http would guess one
 	site.plain.ServeHTTP(w, withVisit(r, v))
 }
 
@@ -158,6 +164,7 @@ func (e *Edge) page(w http.ResponseWriter, r *http.Request, v *visit) {
 		v.auction = e.house.Start(ctx, e.auctionRequest(r, v))
 	}
 
+	defer r.Body.Close() // so that nobody reads it once the request is over
 	resp, err := v.site.fetch(r)
 	v.originTook = time.Since(v.arrived)
 	if err != nil {

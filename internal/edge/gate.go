@@ -37,6 +37,10 @@ func (v *visit) hole1() bool {
 	return false
 }
 
+// private reports whether an answer, if it is a page, can be one of several that
+// readers of this URL get: then it is private, whatever goes into it.
+func (v *visit) private() bool { return len(v.slots) > 0 && v.outcome != outcomeDisabled }
+
 // client reports whether the browser client goes in with them.
 func (v *visit) client() bool { return v.outcome != outcomeBot }
 

@@ -6,8 +6,11 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/net/html/charset"
 )
 
 // untouched says why an answer is passed on as it came. It is a metric's label.
@@ -34,35 +37,42 @@ type document struct {
 func (s *siteProxy) injectable(resp *http.Response) (document, untouched) {
 	h := resp.Header
 	mediaType, params, err := mime.ParseMediaType(h.Get("Content-Type"))
+	known, compatible := charsetOf(params["charset"])
 	code := codings[strings.ToLower(strings.Join(h["Content-Encoding"], ","))]
 	switch {
 	case !s.injectableStatus(resp.StatusCode):
 		return document{}, untouchedStatus
-	case err != nil || mediaType != "text/html":
+	case err != nil || mediaType != "text/html" || len(h["Content-Type"]) > 1:
 		return document{}, untouchedType
-	case !asciiSuperset(params["charset"]):
+	case !compatible:
 		return document{}, untouchedCharset
 	case hasToken(h["Cache-Control"], "no-transform"):
 		return document{}, untouchedNoTransform
-	case isAttachment(h.Get("Content-Disposition")):
+	case slices.ContainsFunc(h["Content-Disposition"], isAttachment):
 		return document{}, untouchedAttachment
 	case code == nil:
 		return document{}, untouchedCoding
-	case !allowsOurScripts(h["Content-Security-Policy"]):
+	case !allowsOurScripts(h["Content-Security-Policy"]), !allowsOurScripts(h["Content-Security-Policy-Report-Only"]):
 		return document{}, untouchedCSP
 	}
-	return document{coding: code, charsetKnown: params["charset"] != ""}, ""
+	return document{coding: code, charsetKnown: known}, ""
 }
 
 func (s *siteProxy) injectableStatus(status int) bool {
 	return status == http.StatusOK || status == http.StatusNonAuthoritativeInfo || s.ErrorPages && status >= 400 && status <= 599
 }
 
-// asciiSuperset reports whether our ASCII bytes mean what we mean in a charset.
-func asciiSuperset(charset string) bool {
-	charset = strings.ToLower(charset)
-	return !strings.HasPrefix(charset, "utf-16") && !strings.HasPrefix(charset, "utf-32") &&
-		charset != "utf-7" && charset != "iso-2022-jp" && charset != "hz-gb-2312"
+// charsetOf reports whether a label names a charset to browsers (the labels of the
+// WHATWG Encoding standard), and whether our ASCII bytes mean in it what we mean.
+func charsetOf(label string) (known, compatible bool) {
+	_, name := charset.Lookup(label)
+	switch name {
+	case "":
+		return false, true // browsers look elsewhere for it
+	case "utf-16le", "utf-16be", "iso-2022-jp", "replacement":
+		return true, false
+	}
+	return true, true
 }
 
 // hasToken reports whether a comma-separated header names a directive, with or
@@ -85,7 +95,8 @@ func isAttachment(disposition string) bool {
 }
 
 // allowsOurScripts reports whether inline scripts and a script from the page's
-// own origin run under every enforced policy (CSP Level 3) without any help. A
+// own origin run under every policy (CSP Level 3) without any help, and without a
+// report. A
 // policy that asks for a nonce or a hash, or that restricts Trusted Types, is
 // left alone with its page.
 func allowsOurScripts(policies []string) bool {
@@ -143,6 +154,8 @@ func sourcesAllow(sources []string) bool {
 var (
 	noLongerShared = [...]string{
 		"Etag", "Last-Modified", "Expires", "Age", "Surrogate-Control", "Surrogate-Key", "Cdn-Cache-Control",
+		// These weigh more than Cache-Control to nginx, Akamai and LiteSpeed.
+		"X-Accel-Expires", "Edge-Control", "X-Litespeed-Cache-Control",
 	}
 	noLongerTrue = [...]string{
 		"Content-Length", "Accept-Ranges", "Content-Md5", "Digest", "Repr-Digest", "Content-Digest",
@@ -163,6 +176,12 @@ func (s *siteProxy) makePrivate(h http.Header) {
 	h.Set("Cache-Control", cmp.Or(s.HTMLCache, "private, no-store"))
 }
 
+func removeUntrue(h http.Header) {
+	for _, name := range noLongerTrue {
+		h.Del(name)
+	}
+}
+
 // answer makes w's header true of the page that we are about to write
 // (page-plane.md section 5).
 func (s *siteProxy) answer(h http.Header, resp *http.Response, v *visit) {
@@ -172,9 +191,7 @@ func (s *siteProxy) answer(h http.Header, resp *http.Response, v *visit) {
 		h[name] = values
 	}
 	s.makePrivate(h)
-	for _, name := range noLongerTrue {
-		h.Del(name)
-	}
+	removeUntrue(h)
 	if v.client() {
 		for _, origin := range s.preconnects() {
 			h.Add("Link", "<"+origin+">; rel=preconnect")
@@ -202,47 +219,42 @@ func (s *siteProxy) preconnects() []string {
 }
 
 // toPublic turns what names the origin's host into the public one: redirects,
-// and the domains of cookies. Only a whole host is replaced, never a part of one.
+// and the domains of cookies. Only a whole host is replaced, never a part of one,
+// and never one that is the site's own.
 func (s *siteProxy) toPublic(resp *http.Response) {
 	h := resp.Header
 	h.Del("Alt-Svc") // of the origin's host, where its reader is not to go
 	public := resp.Request.Header.Get("X-Forwarded-Host")
-	originHosts := []string{s.Origin.Host, s.HostHeader}
-	if loc := h.Get("Location"); loc != "" {
-		if u, err := url.Parse(loc); err == nil && u.Host != "" && u.Host != public && contains(originHosts, u.Host) {
-			u.Scheme, u.Host = resp.Request.Header.Get("X-Forwarded-Proto"), public
-			h.Set("Location", u.String())
-		}
+	if u, err := url.Parse(h.Get("Location")); err == nil && s.isOrigins(u.Host) {
+		u.Scheme, u.Host = resp.Request.Header.Get("X-Forwarded-Proto"), public
+		h.Set("Location", u.String())
 	}
 	for i, cookie := range h["Set-Cookie"] {
-		h["Set-Cookie"][i] = publicCookie(cookie, originHosts, hostname(public))
+		h["Set-Cookie"][i] = s.publicCookie(cookie, hostname(public))
 	}
 }
 
-// publicCookie gives a Set-Cookie line whose Domain is one of the origin's hosts
-// the public host instead.
-func publicCookie(line string, originHosts []string, public string) string {
+// isOrigins reports whether a host is the origin's, with or without its port, and
+// none of the site's own.
+func (s *siteProxy) isOrigins(host string) bool {
+	name := hostname(host)
+	if name == "" || slices.Contains(s.Hosts, name) {
+		return false
+	}
+	return strings.EqualFold(host, s.Origin.Host) || name == hostname(s.HostHeader)
+}
+
+// publicCookie gives a Set-Cookie line whose Domain is the origin's host the public
+// one instead.
+func (s *siteProxy) publicCookie(line, public string) string {
 	parts := strings.Split(line, ";")
 	for i, part := range parts[1:] {
 		name, value, _ := strings.Cut(part, "=")
-		if !strings.EqualFold(strings.TrimSpace(name), "Domain") {
-			continue
-		}
-		value = strings.TrimPrefix(strings.TrimSpace(value), ".")
-		for _, host := range originHosts {
-			if host != "" && strings.EqualFold(value, hostname(host)) && value != public {
-				parts[i+1] = " Domain=" + public
-			}
+		domain := hostname(strings.TrimPrefix(strings.TrimSpace(value), "."))
+		if strings.EqualFold(strings.TrimSpace(name), "Domain") && domain != "" && !slices.Contains(s.Hosts, domain) &&
+			(domain == hostname(s.Origin.Host) || domain == hostname(s.HostHeader)) {
+			parts[i+1] = " Domain=" + public
 		}
 	}
 	return strings.Join(parts, ";")
-}
-
-func contains(hosts []string, host string) bool {
-	for _, h := range hosts {
-		if h != "" && strings.EqualFold(h, host) {
-			return true
-		}
-	}
-	return false
 }

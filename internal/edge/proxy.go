@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -18,6 +20,8 @@ import (
 type siteProxy struct {
 	*Site
 	edge *Edge
+
+	lastFailure atomic.Int64 // when a failure of the origin was last logged, in ns since 1970
 
 	// plain passes on whatever has no hole.
 	plain *httputil.ReverseProxy
@@ -46,7 +50,7 @@ func newTransport(dial func(context.Context, string, string) (net.Conn, error)) 
 		Proxy:                  nil,
 		DialContext:            dial,
 		TLSHandshakeTimeout:    5 * time.Second,
-		ResponseHeaderTimeout:  time.Minute,
+		ResponseHeaderTimeout:  10 * time.Minute, // a slow origin is the site's matter; readers leave earlier
 		MaxResponseHeaderBytes: 256 << 10,
 		MaxIdleConns:           1024,
 		MaxIdleConnsPerHost:    256,
@@ -91,7 +95,17 @@ func (s *siteProxy) toOrigin(pr *httputil.ProxyRequest) {
 	if _, ok := pr.In.Header["User-Agent"]; !ok {
 		pr.Out.Header["User-Agent"] = nil // else net/http names itself
 	}
+	if !isWebSocket(pr.In.Header) {
+		// Another protocol would take the connection past everything here.
+		pr.Out.Header.Del("Connection")
+		pr.Out.Header.Del("Upgrade")
+	}
+	if v, _ := pr.In.Context().Value(visitKey{}).(*visit); v != nil && v.private() {
+		askForAll(pr.Out.Header)
+	}
 }
+
+func isWebSocket(h http.Header) bool { return strings.EqualFold(h.Get("Upgrade"), "websocket") }
 
 // target is where requestURI is at the origin. Opaque keeps its bytes: "//",
 // "%2F" and ".." mean what they mean to the origin.
@@ -109,16 +123,23 @@ func target(origin *url.URL, requestURI string) *url.URL {
 }
 
 // pathAndQuery takes the authority off a request target in absolute form
-// (RFC 9112 section 3.2.2).
+// (RFC 9112 section 3.2.2); "" for a target of no form.
 func pathAndQuery(requestURI string) string {
 	if strings.HasPrefix(requestURI, "/") || requestURI == "*" {
 		return requestURI
 	}
 	_, rest, ok := strings.Cut(requestURI, "://")
-	if i := strings.IndexAny(rest, "/?"); ok && i >= 0 {
-		return "/" + strings.TrimPrefix(rest[i:], "/")
+	if !ok || rest == "" {
+		return ""
 	}
-	return "/"
+	i := strings.IndexAny(rest, "/?")
+	switch {
+	case i < 0:
+		return "/"
+	case rest[i] == '?':
+		return "/" + rest[i:]
+	}
+	return rest[i:]
 }
 
 // fetch asks the origin for a page that something may go into: without what could
@@ -131,9 +152,7 @@ func (s *siteProxy) fetch(r *http.Request) (*http.Response, error) {
 	}
 	removeHopByHop(out.Header)
 	s.toOrigin(&httputil.ProxyRequest{In: r, Out: out})
-	for _, name := range []string{"If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "Range", "If-Range"} {
-		out.Header.Del(name)
-	}
+	askForAll(out.Header)
 	out.Header.Set("Accept-Encoding", readableCodings(r.Header["Accept-Encoding"]))
 
 	resp, err := s.edge.transport.RoundTrip(out)
@@ -145,6 +164,14 @@ func (s *siteProxy) fetch(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
+// askForAll makes a request one for the whole page: what would be answered with less
+// was asked of a page that is not the one we deliver.
+func askForAll(h http.Header) {
+	for _, name := range []string{"If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "Range", "If-Range"} {
+		h.Del(name)
+	}
+}
+
 // passOn gives the reader a fetched answer as it came.
 func (s *siteProxy) passOn(w http.ResponseWriter, resp *http.Response) {
 	s.toPublic(resp)
@@ -152,6 +179,8 @@ func (s *siteProxy) passOn(w http.ResponseWriter, resp *http.Response) {
 	for name, values := range resp.Header {
 		w.Header()[name] = values
 	}
+	w.Header()["Content-Type"] = resp.Header["Content-Type"] // none stays none: net/http would guess one
+	announced := len(resp.Trailer)
 	for name := range resp.Trailer {
 		w.Header().Add("Trailer", name)
 	}
@@ -162,6 +191,9 @@ func (s *siteProxy) passOn(w http.ResponseWriter, resp *http.Response) {
 		panic(http.ErrAbortHandler)
 	}
 	for name, values := range resp.Trailer {
+		if len(resp.Trailer) != announced {
+			name = http.TrailerPrefix + name
+		}
 		w.Header()[name] = values
 	}
 }
@@ -196,15 +228,45 @@ func copyFlushing(w http.ResponseWriter, resp *http.Response, buf []byte) error 
 // failed answers for an origin that did not.
 func (s *siteProxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
-		return // the reader has gone
+		panic(http.ErrAbortHandler) // the reader has gone; nothing may look like an answer
 	}
 	status, text := http.StatusBadGateway, "The site did not answer."
 	if netErr, ok := errors.AsType[net.Error](err); ok && netErr.Timeout() {
 		status, text = http.StatusGatewayTimeout, "The site took too long to answer."
 	}
 	s.edge.metrics.originErrors.WithLabelValues(s.ID).Inc()
-	s.edge.log.Warn("origin failed", "site", s.ID, "err", err)
+	s.logFailure(err)
 	refuse(w, status, text)
+}
+
+// logFailure says that the origin has failed, at most every ten seconds: the
+// metric counts. An error's own text may quote what the origin wrote, which may be
+// a reader's; its kind is enough.
+func (s *siteProxy) logFailure(err error) {
+	const quiet = 10 * time.Second
+	now, last := time.Now().UnixNano(), s.lastFailure.Load()
+	if now-last < int64(quiet) || !s.lastFailure.CompareAndSwap(last, now) {
+		return
+	}
+	s.edge.log.Warn("origin failed", "site", s.ID, "reason", failureKind(err))
+}
+
+func failureKind(err error) string {
+	netErr, isNet := errors.AsType[net.Error](err)
+	_, isDNS := errors.AsType[*net.DNSError](err)
+	switch {
+	case isDNS:
+		return "name not resolved"
+	case isNet && netErr.Timeout():
+		return "timeout"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "connection refused"
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "connection closed"
+	case strings.Contains(err.Error(), "malformed"):
+		return "malformed answer"
+	}
+	return "transport"
 }
 
 // refuse answers a reader in our own words, for nobody to keep.
@@ -229,11 +291,14 @@ func withVisit(r *http.Request, v *visit) *http.Request {
 func (s *siteProxy) plainAnswer(resp *http.Response) error {
 	s.toPublic(resp)
 	v, _ := resp.Request.Context().Value(visitKey{}).(*visit)
-	if v == nil || len(v.slots) == 0 || v.outcome == outcomeDisabled {
+	if v == nil || !v.private() {
 		return nil
 	}
 	if _, why := s.injectable(resp); why == "" {
 		s.makePrivate(resp.Header)
+		if resp.Request.Method == http.MethodHead {
+			removeUntrue(resp.Header) // of the page, which is longer than the origin's
+		}
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package edge
 
 import (
 	"crypto/rand"
-	"net"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -14,12 +13,23 @@ func rawPath(r *http.Request) string {
 	return path
 }
 
-// hostname is a host without port and final dot, in lower case.
+// hostname is a host without port and final dot, in lower case; "" if it is none.
 func hostname(host string) string {
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		host = h
+	name, port := host, ""
+	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {
+		name, port = host[:i], host[i+1:]
 	}
-	return strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
+	if strings.Trim(port, "0123456789") != "" {
+		return ""
+	}
+	if inner, ok := strings.CutPrefix(name, "["); ok {
+		ip, err := netip.ParseAddr(strings.TrimSuffix(inner, "]"))
+		if err != nil || !strings.HasSuffix(inner, "]") {
+			return ""
+		}
+		return ip.String()
+	}
+	return strings.ToLower(strings.TrimSuffix(name, "."))
 }
 
 // trusted reports whether a is one of the configured proxies.
