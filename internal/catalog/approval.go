@@ -196,7 +196,7 @@ func (st *standing) waiting(creative *Record, a *storedApprovals) Waiting {
 	if a != nil {
 		w.Revision = a.revision
 	}
-	if st.approval != nil {
+	if st.approval != nil && st.why == "" {
 		w.Serving = st.approval.Version
 	}
 	return w

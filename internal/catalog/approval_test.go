@@ -76,6 +76,8 @@ func TestQueueHoldsOnlyWhatWouldServe(t *testing.T) {
 		{"site suspended", site(func(s *catalog.Site) { s.Status = catalog.Suspended }), false},
 		{"site in warm-up", site(func(s *catalog.Site) { s.Status = catalog.Warmup }), true},
 		{"domain blocked", site(func(s *catalog.Site) { s.BlockedDomains = []string{"new.example"} }), false},
+		{"the version that is shown is blocked, the new one not", site(func(s *catalog.Site) { s.BlockedDomains = []string{"inn.example"} }), true},
+		{"all before it is rejected", func(w *world) { w.reject("blog", "ryokan", 1) }, true},
 		{"category blocked", site(func(s *catalog.Site) { s.BlockedCategories = []string{tourism} }), false},
 	} {
 		t.Run(test.name, func(t *testing.T) {

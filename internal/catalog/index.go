@@ -130,13 +130,13 @@ func (s *Snapshot) indexSite(site *Record) *siteIndex {
 	for _, id := range ids {
 		creative := s.records[KindCreative][id]
 		st := s.standing(site, creative, approvals[id])
-		if !st.complete() || st.creative.Status != Active || st.advertiser.Status != Active {
+		if !st.inPlace || st.creative.Status != Active || st.advertiser.Status != Active {
 			continue
 		}
 		if st.waits(approvals[id]) {
 			index.waiting = append(index.waiting, st.waiting(creative, approvals[id]))
 		}
-		if st.approval == nil {
+		if st.approval == nil || st.why != "" {
 			continue
 		}
 		candidates = append(candidates, st.candidate())

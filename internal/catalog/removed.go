@@ -57,13 +57,13 @@ type standing struct {
 	advertiser *Advertiser
 	start, end time.Time // of the campaign; zero for none
 
+	// inPlace says that nothing but an approved version may be wanting: everything up
+	// to the advertiser is known, and the site takes what is advertised.
+	inPlace bool
+
 	approval *Approval // the last approved version, nil for none
 	version  *version  // its content
 }
-
-// complete reports whether everything that leads from the creative to the
-// advertiser is known and in place.
-func (st *standing) complete() bool { return st.why == "" && st.advertiser != nil }
 
 // standing follows a creative up to its advertiser and stops at the first thing
 // that takes it off the site, or that is not known.
@@ -139,6 +139,7 @@ func (st *standing) judge(s *Snapshot, approvals *storedApprovals) {
 		st.why = CategoryBlocked
 		return
 	}
+	st.inPlace = true
 	st.approval, st.version = approvals.serving()
 	switch {
 	case st.approval == nil && approvals.decided():
