@@ -42,7 +42,7 @@ formats = [{ width = 300, height = 250 }]
 func TestMatchSaysWhichSlotsAURLHas(t *testing.T) {
 	got, err := printed(t, map[string]string{"slots.toml": matchFile}, func(out *strings.Builder) error {
 		c := matchCmd{File: "slots.toml", URLs: []string{
-			"https://www.example.com/2026/11/article?utm=1#top", "/news/sponsored/x", "/nothing", "/News", "news/",
+			"https://www.example.com/2026/11/article?utm=1#top", "/news/sponsored/x", "/nothing", "/News", "/news/",
 		}}
 		return c.Run(out)
 	})
@@ -74,5 +74,19 @@ func TestMatchOfAnInvalidFilePrintsItsProblems(t *testing.T) {
 	})
 	if err != (exitError{1}) || !strings.HasPrefix(got, "slots.toml:2:1: error: creative_opportunities.spaa: ") {
 		t.Errorf("%v, %s", err, got)
+	}
+}
+
+// What is neither a path nor a URL would only be guessed at.
+func TestMatchRefusesWhatIsNoURL(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "creative-opportunities.toml")
+	if err := os.WriteFile(file, []byte(slots("", "top")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range []string{"news/", "yukiblog.jp/2026/x", ""} {
+		var out strings.Builder
+		if err := (&matchCmd{File: file, URLs: []string{u}}).Run(&out); err == nil {
+			t.Errorf("%q is taken for %s", u, out.String())
+		}
 	}
 }
