@@ -113,6 +113,7 @@ type lostRace struct {
 	By      string
 	At      time.Time
 	Deleted bool
+	Taken   bool // the id of a new entity belonged to a deleted one
 	Reload  string
 	Fields  []difference // where the two versions differ
 }
@@ -302,7 +303,7 @@ func (d *Dashboard) lost(v visit, e editor, mine catalog.Entity, revision uint64
 	}
 	form.Set("revision", strconv.FormatUint(lost.Revision, 10))
 	p := d.newPage(v, e, form, nil)
-	race := &lostRace{Reload: "/" + plural(e.kind) + "/" + mine.EntityID(), Deleted: lost.Current == nil || lost.Current.Deleted}
+	race := &lostRace{Reload: "/" + plural(e.kind) + "/" + mine.EntityID(), Deleted: lost.Current == nil || lost.Current.Deleted, Taken: revision == 0}
 	if c := lost.Current; c != nil {
 		race.At = c.Updated
 		if last, ok := lastChange(*c); ok {

@@ -158,10 +158,8 @@ func statuses(r route) []int {
 func succeeds(op operation, status int) object {
 	out := object{"description": http.StatusText(status)}
 	headers := object{}
-	if op.match != "" || strings.HasSuffix(op.gives, "Record") || op.gives == "Approvals" || op.gives == "Diff" {
-		if op.gives != "" {
-			headers["ETag"] = object{"schema": object{"type": "string"}, "description": "For If-Match."}
-		}
+	if strings.HasSuffix(op.gives, "Record") || op.gives == "Approvals" || op.gives == "Diff" && op.match == "" {
+		headers["ETag"] = object{"schema": object{"type": "string"}, "description": "For If-Match."}
 	}
 	if status == http.StatusCreated {
 		headers["Location"] = object{"schema": object{"type": "string"}}

@@ -139,6 +139,7 @@ func (p *Problem) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	if p.retryAfter > 0 {
 		h.Set("Retry-After", strconv.Itoa(int((p.retryAfter+time.Second-1)/time.Second)))
 	}
+	h.Set("Cache-Control", "no-store")
 	writeJSON(w, p.Status, "application/problem+json", p)
 }
 
