@@ -10,7 +10,9 @@
 //
 // What a provider sends passes three steps: its dialect decodes it into offers,
 // judge turns each offer into a bid or into a counted [NonBidReason], and pick
-// chooses the winners from the bids of all providers.
+// chooses the winners from the bids of all providers. The first two are the work
+// that strangers can make us do; both are bounded and belong to the provider's own
+// goroutine, so that nobody waits for them beyond the deadline.
 package auction
 
 import (
@@ -88,9 +90,9 @@ type Dialect interface {
 	Encode(r *Request, tmax time.Duration) (*Call, error)
 
 	// Decode reads the body of an answer with status 200: at most 2 MiB, nested at
-	// most 32 deep. It keeps nothing of body, which is reused. An error means that
-	// nothing of the answer could be used; one offer that cannot be read is a
-	// NonBid of the answer.
+	// most 32 deep. It keeps nothing of body, which is reused, and makes no more than
+	// MaxOffers offers of it. An error means that nothing of the answer could be
+	// used; one offer that cannot be read is a NonBid of the answer.
 	Decode(r *Request, body []byte) (Answer, error)
 }
 

@@ -70,13 +70,13 @@ type reply struct {
 	status  Status // empty: it was not asked; bid: it answered, even if nothing of it can win
 	elapsed time.Duration
 	nbr     int
-	bids    []candidate
-	nonBids map[NonBidReason]int
+	verdict
 }
 
-// ask calls the provider of that rank and judges what it answers. It returns when
-// ctx has ended, and never panics: a fault in reading strangers' bytes costs one
-// answer.
+// ask calls the provider of that rank and judges what it answers: an answer that
+// has not been judged within its time has not arrived in time. It returns soon
+// after ctx has ended, and never panics: a fault in reading strangers' bytes costs
+// one answer.
 func (h *House) ask(ctx context.Context, r *Request, rank int) (rep reply) {
 	p := &h.providers[rank]
 	start := time.Now()
@@ -91,6 +91,10 @@ func (h *House) ask(ctx context.Context, r *Request, rank int) (rep reply) {
 	}()
 
 	answer, err := h.call(ctx, r, p)
+	if answer != nil {
+		rep.nbr = answer.NBR
+		rep.verdict, err = h.judge(ctx, r, rank, answer)
+	}
 	rep.status = status(ctx, err)
 	switch {
 	case err != nil:
@@ -98,9 +102,6 @@ func (h *House) ask(ctx context.Context, r *Request, rank int) (rep reply) {
 			slog.String("reason", string(rep.status)), slog.Any("err", err))
 	case answer == nil:
 		rep.status = ""
-	default:
-		rep.nbr = answer.NBR
-		rep.bids, rep.nonBids = h.judge(r, rank, answer)
 	}
 	return rep
 }

@@ -2,6 +2,7 @@ package auction
 
 import (
 	"cmp"
+	"context"
 	"math/big"
 	"slices"
 	"strings"
@@ -9,13 +10,22 @@ import (
 	"deckle"
 )
 
-// What one bid may be at most, in bytes.
+// What one bid may be at most.
 const (
-	maxSeat   = 64
-	maxID     = 512
-	maxURL    = 8 << 10
-	maxMarkup = 64 << 10 // also after its macros are filled in
+	maxSeat   = 64       // bytes
+	maxID     = 512      // bytes
+	maxURL    = 8 << 10  // bytes
+	maxMarkup = 64 << 10 // bytes, also after its macros are filled in
+	maxList   = 32       // advertiser domains, and categories
 )
+
+// MaxOffers is how many offers of one answer are looked at: 40 slots with 50 seats
+// or so for each.
+const MaxOffers = 2048
+
+// maxTries is how many candidates of an answer are kept for a slot. The second and
+// the rest count where the page has no room for the markup of those before.
+const maxTries = 8
 
 // A candidate is an offer that may win.
 type candidate struct {
@@ -23,40 +33,79 @@ type candidate struct {
 	price    deckle.CPM
 	slot     int // its place in the request
 	rank     int // its provider's place in the configuration
+	size     int // bytes of its markup with the macros filled in
 	bidID    string
 	currency string
 }
 
+// A verdict is what judge says of one answer.
+type verdict struct {
+	bids    int         // offers that could win
+	best    []candidate // of those, the best of each slot: at most maxTries
+	nonBids map[NonBidReason]int
+}
+
 // judge turns the offers of one answer into candidates, and counts why the others
-// are none. What it decides does not depend on the order of the offers.
-func (h *House) judge(r *Request, rank int, a *Answer) ([]candidate, map[NonBidReason]int) {
-	nonBids := make(map[NonBidReason]int)
+// are none. What it decides of at most MaxOffers does not depend on their order.
+//
+// Everything that takes time in proportion to what a stranger sent is done here,
+// within the time of that stranger's answer: when ctx ends, judge gives up on the
+// answer at the next offer, with the context's error.
+func (h *House) judge(ctx context.Context, r *Request, rank int, a *Answer) (verdict, error) {
+	v := verdict{nonBids: make(map[NonBidReason]int)}
 	for _, n := range a.NonBids {
-		nonBids[n.Reason]++
+		v.nonBids[n.Reason]++
 	}
-	// OpenRTB: cur defaults to USD.
+	if extra := len(a.Offers) - MaxOffers; extra > 0 {
+		v.nonBids[ReasonTooMany] += extra
+		a.Offers = a.Offers[:MaxOffers]
+	}
+	if len(a.BidID) > maxID {
+		a.BidID = "" // only a macro stands for it
+	}
 	currency := strings.ToUpper(cmp.Or(a.Currency, "USD"))
 	rate, convertible := h.currency.Rate(currency, r.Currency)
 	candidates := make([]candidate, 0, len(a.Offers))
 	for i := range a.Offers {
+		if err := ctx.Err(); err != nil {
+			return verdict{}, err
+		}
 		o := &a.Offers[i]
 		o.Seat = cmp.Or(o.Seat, h.providers[rank].Name)
-		slot := r.slot(o.ImpID)
-		reason := fault(r, o, slot)
-		var price deckle.CPM
+		c := candidate{offer: o, slot: r.slot(o.ImpID), rank: rank, bidID: a.BidID, currency: currency}
+		reason := fault(r, o, c.slot)
 		if reason == "" {
-			price, reason = h.price(o, rate, convertible)
+			c.price, reason = h.price(o, rate, convertible)
 		}
-		if reason == "" && price < r.Slots[slot].Floor {
-			reason = ReasonBelowFloor
+		if reason == "" {
+			reason = c.weigh(r)
 		}
 		if reason != "" {
-			nonBids[reason]++
+			v.nonBids[reason]++
 			continue
 		}
-		candidates = append(candidates, candidate{o, price, slot, rank, a.BidID, currency})
+		candidates = append(candidates, c)
 	}
-	return unique(candidates, r.PreferDeals, nonBids), nonBids
+	candidates = unique(candidates, r.PreferDeals, v.nonBids)
+	v.bids, v.best = len(candidates), best(candidates, r.PreferDeals)
+	return v, ctx.Err()
+}
+
+// weigh is the first rule that a candidate with a price breaks.
+func (c *candidate) weigh(r *Request) NonBidReason {
+	if c.price < r.Slots[c.slot].Floor {
+		return ReasonBelowFloor
+	}
+	m := c.macros(r)
+	if c.size = m.size(c.offer.AdM); c.size > maxMarkup {
+		return ReasonMarkupTooLarge
+	}
+	return ""
+}
+
+// macros are the values that the macros of the candidate's markup stand for.
+func (c *candidate) macros(r *Request) macros {
+	return macrosOf(r.ID, c.bidID, c.currency, c.offer)
 }
 
 // fault is the first rule that an offer breaks, apart from those about its price.
@@ -93,7 +142,8 @@ const mtypeBanner = 1 // OpenRTB 2.6, Bid.mtype
 func bounded(o *Offer) bool {
 	return len(o.Seat) <= maxSeat && o.Exp >= 0 &&
 		len(o.ID) <= maxID && len(o.AdID) <= maxID && len(o.CrID) <= maxID && len(o.DealID) <= maxID &&
-		len(o.NURL) <= maxURL && len(o.BURL) <= maxURL
+		len(o.NURL) <= maxURL && len(o.BURL) <= maxURL &&
+		len(o.ADomain) <= maxList && len(o.Cat) <= maxList
 }
 
 // price is what an offer pays, in the request's currency, adjusted, rounded once.
@@ -185,6 +235,28 @@ func unique(cs []candidate, preferDeals bool, nonBids map[NonBidReason]int) []ca
 		nonBids[ReasonDuplicateID] += dropped
 	}
 	return cs
+}
+
+// best sorts candidates by slot and keeps the best of each, at most maxTries. It
+// takes over the slice.
+func best(cs []candidate, preferDeals bool) []candidate {
+	sortBySlot(cs, preferDeals)
+	slot, n := -1, 0
+	return slices.DeleteFunc(cs, func(c candidate) bool {
+		if c.slot != slot {
+			slot, n = c.slot, 0
+		}
+		n++
+		return n > maxTries
+	})
+}
+
+// sortBySlot sorts candidates by the order of their slots, those of one slot from
+// the best to the worst.
+func sortBySlot(cs []candidate, preferDeals bool) {
+	slices.SortFunc(cs, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.slot, b.slot), compare(a, b, preferDeals))
+	})
 }
 
 // compare orders candidates from the best to the worst: deals first where they

@@ -55,6 +55,18 @@ func TestJudge(t *testing.T) {
 		{"no id", func(o *auction.Offer) { o.ID = "" }, "missing_id"},
 		{"id of 513 bytes", func(o *auction.Offer) { o.ID = strings.Repeat("i", 513) }, "malformed"},
 		{"nurl of more than 8 KiB", func(o *auction.Offer) { o.NURL = "https://n.example/" + strings.Repeat("n", 8<<10) }, "malformed"},
+		{"burl of more than 8 KiB", func(o *auction.Offer) { o.BURL = "https://n.example/" + strings.Repeat("n", 8<<10) }, "malformed"},
+		{"adid of 513 bytes", func(o *auction.Offer) { o.AdID = strings.Repeat("i", 513) }, "malformed"},
+		{"crid of 513 bytes", func(o *auction.Offer) { o.CrID = strings.Repeat("i", 513) }, "malformed"},
+		{"dealid of 513 bytes", func(o *auction.Offer) { o.DealID = strings.Repeat("i", 513) }, "malformed"},
+		{"33 domains", func(o *auction.Offer) { o.ADomain = make([]string, 33) }, "malformed"},
+		{"33 categories", func(o *auction.Offer) { o.Cat = make([]string, 33) }, "malformed"},
+		{"as large as it may be", func(o *auction.Offer) {
+			o.Seat, o.ID, o.AdID = strings.Repeat("s", 64), strings.Repeat("i", 512), strings.Repeat("i", 512)
+			o.CrID, o.DealID = strings.Repeat("i", 512), strings.Repeat("i", 512)
+			o.NURL, o.BURL = "https://n.example/"+strings.Repeat("n", 8<<10-18), "https://n.example/"+strings.Repeat("n", 8<<10-18)
+			o.ADomain, o.Cat = make([]string, 32), make([]string, 32)
+		}, ""},
 		{"negative exp", func(o *auction.Offer) { o.Exp = -1 }, "malformed"},
 
 		{"no impid", func(o *auction.Offer) { o.ImpID = "" }, "unknown_imp"},

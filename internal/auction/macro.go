@@ -1,87 +1,168 @@
 package auction
 
-import "strings"
+import (
+	"iter"
+	"strings"
+)
 
-// macros are the substitution macros of OpenRTB 2.6 section 4.4, for a bid that
-// has won.
-type macros struct {
-	request  string
-	currency string
-	bidID    string
-	offer    *Offer
+// macros are the values of the substitution macros of OpenRTB 2.6 section 4.4, for
+// one bid, as if it had won.
+type macros [macroCount]macroValue
+
+// A macroValue is a value with what it takes to know its length wherever it
+// stands, without looking at it again: a bid can name one of 512 bytes thousands
+// of times.
+type macroValue struct {
+	text    string
+	escaped int // so many bytes of text are percent-encoded
+}
+
+// size is the length of the value as it is filled in.
+func (v macroValue) size(nested bool) int {
+	if nested {
+		return len(v.text) + 4*v.escaped // %25XX
+	}
+	return len(v.text) + 2*v.escaped // %XX
+}
+
+// A macroName is what stands behind AUCTION_.
+type macroName int
+
+const (
+	macroID macroName = iota
+	macroBidID
+	macroImpID
+	macroSeatID
+	macroAdID
+	macroPrice
+	macroCurrency
+	macroMBR
+	macroLoss
+	macroMinToWin
+	macroCount
+)
+
+// macrosOf gives the values for an offer of answer bidID to a request.
+func macrosOf(request, bidID, currency string, o *Offer) macros {
+	var m macros
+	for name, text := range [macroCount]string{
+		macroID:       request,
+		macroBidID:    bidID,
+		macroImpID:    o.ImpID,
+		macroSeatID:   o.Seat,
+		macroAdID:     o.AdID,
+		macroPrice:    o.Price,
+		macroCurrency: currency,
+		macroMBR:      "1", // clearing price / bid price, in a first-price auction
+		macroLoss:     "0", // bid won
+		macroMinToWin: "",  // optional; it would tell one bidder what another has bid
+	} {
+		m[name] = macroValue{text, escapes(text)}
+	}
+	return m
+}
+
+// size is how many bytes fill would make of s. It takes time in proportion to s,
+// not to its result.
+func (m *macros) size(s string) int {
+	n := len(s)
+	for f := range macrosIn(s) {
+		n += m[f.name].size(f.nested) - (f.end - f.start)
+	}
+	return n
 }
 
 // fill replaces every ${AUCTION_…} that OpenRTB knows, also where $, { and }
-// are percent-encoded, and leaves all others as they are. It reports false if the
-// result would have more than limit bytes: a bid can name a long value a thousand
-// times.
+// are percent-encoded, and leaves all others as they are. It reports false, and
+// builds nothing, if the result would have more than limit bytes.
 //
 // Values are percent-encoded, which is right in a URL and inert in markup and
 // scripts. Where the macro itself is percent-encoded it stands in a URL that is a
 // parameter of another one; its value is encoded once more for that.
 func (m *macros) fill(s string, limit int) (string, bool) {
-	const mark = "AUCTION_"
+	size := m.size(s)
+	if size > limit {
+		return "", false
+	}
 	var b strings.Builder
 	done := 0 // s[:done] is in b
-	for at := 0; ; {
-		i := strings.Index(s[at:], mark)
-		if i < 0 {
-			break
-		}
-		at += i
-		start, encodedOpen, ok := opening(s[done:at])
-		name := macroName(s[at+len(mark):])
-		next := at + len(mark) + len(name)
-		closing, encodedClose, ok2 := closing(s[next:])
-		value, known := m.value(name)
-		if !ok || !ok2 || !known {
-			at = next
-			continue
-		}
-		b.WriteString(s[done : done+start])
-		value = escape(value)
-		if encodedOpen || encodedClose {
+	for f := range macrosIn(s) {
+		b.Grow(size - b.Len()) // once
+		value := escape(m[f.name].text)
+		if f.nested {
 			value = escape(value)
 		}
+		b.WriteString(s[done:f.start])
 		b.WriteString(value)
-		at = next + closing
-		done = at
-		if b.Len() > limit {
-			return "", false
-		}
+		done = f.end
 	}
 	if done == 0 {
-		return s, len(s) <= limit
+		return s, true
 	}
 	b.WriteString(s[done:])
-	return b.String(), b.Len() <= limit
+	return b.String(), true
 }
 
-// value is what a macro stands for, by the part of its name after AUCTION_.
-func (m *macros) value(name string) (string, bool) {
-	switch name {
-	case "ID":
-		return m.request, true
-	case "BID_ID":
-		return m.bidID, true
-	case "IMP_ID":
-		return m.offer.ImpID, true
-	case "SEAT_ID":
-		return m.offer.Seat, true
-	case "AD_ID":
-		return m.offer.AdID, true
-	case "PRICE":
-		return m.offer.Price, true
-	case "CURRENCY":
-		return m.currency, true
-	case "MBR":
-		return "1", true // clearing price / bid price, in a first-price auction
-	case "LOSS":
-		return "0", true // bid won
-	case "MIN_TO_WIN":
-		return "", true // optional; it would tell one bidder what another has bid
+// A foundMacro is text[start:end].
+type foundMacro struct {
+	name       macroName
+	start, end int
+	nested     bool // percent-encoded, wholly or in part
+}
+
+// macrosIn finds the macros of s in their order. They do not overlap.
+func macrosIn(s string) iter.Seq[foundMacro] {
+	const mark = "AUCTION_"
+	return func(yield func(foundMacro) bool) {
+		done := 0 // the end of the last macro
+		for at := 0; ; {
+			i := strings.Index(s[at:], mark)
+			if i < 0 {
+				return
+			}
+			at += i
+			start, nested, opened := opening(s[done:at])
+			start += done
+			word := capitals(s[at+len(mark):])
+			at += len(mark) + len(word)
+			closing, nested2, closed := closing(s[at:])
+			name, known := macroNamed(word)
+			if !opened || !closed || !known {
+				continue
+			}
+			at += closing
+			done = at
+			if !yield(foundMacro{name, start, at, nested || nested2}) {
+				return
+			}
+		}
 	}
-	return "", false
+}
+
+func macroNamed(word string) (macroName, bool) {
+	switch word {
+	case "ID":
+		return macroID, true
+	case "BID_ID":
+		return macroBidID, true
+	case "IMP_ID":
+		return macroImpID, true
+	case "SEAT_ID":
+		return macroSeatID, true
+	case "AD_ID":
+		return macroAdID, true
+	case "PRICE":
+		return macroPrice, true
+	case "CURRENCY":
+		return macroCurrency, true
+	case "MBR":
+		return macroMBR, true
+	case "LOSS":
+		return macroLoss, true
+	case "MIN_TO_WIN":
+		return macroMinToWin, true
+	}
+	return 0, false
 }
 
 // opening finds "${" at the end of s, each plain or percent-encoded, and returns
@@ -115,8 +196,8 @@ func closing(s string) (n int, encoded, ok bool) {
 	return 0, false, false
 }
 
-// macroName is the run of A to Z and _ at the start of s.
-func macroName(s string) string {
+// capitals is the run of A to Z and _ at the start of s.
+func capitals(s string) string {
 	i := 0
 	for i < len(s) && (s[i] == '_' || s[i] >= 'A' && s[i] <= 'Z') {
 		i++
@@ -127,25 +208,31 @@ func macroName(s string) string {
 // escape percent-encodes all but the unreserved characters of RFC 3986.
 func escape(s string) string {
 	const hex = "0123456789ABCDEF"
-	plain := func(c byte) bool {
-		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
-	}
-	n := 0
-	for i := range len(s) {
-		if !plain(s[i]) {
-			n++
-		}
-	}
+	n := escapes(s)
 	if n == 0 {
 		return s
 	}
 	b := make([]byte, 0, len(s)+2*n)
 	for i := range len(s) {
-		if c := s[i]; plain(c) {
+		if c := s[i]; isUnreserved(c) {
 			b = append(b, c)
 		} else {
 			b = append(b, '%', hex[c>>4], hex[c&15])
 		}
 	}
 	return string(b)
+}
+
+// escapes is how many bytes of s escape encodes.
+func escapes(s string) (n int) {
+	for i := range len(s) {
+		if !isUnreserved(s[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+func isUnreserved(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
 }

@@ -110,6 +110,9 @@ func FuzzFillMacros(f *testing.F) {
 		})
 		const limit = 1 << 12
 		got, ok := auction.FillMacros(s, "req", "bid", "USD", auction.Offer{Seat: seat, Price: "1.5"}, limit)
+		if size := auction.MacroSize(s, "req", "bid", "USD", auction.Offer{Seat: seat, Price: "1.5"}); size != len(want) {
+			t.Errorf("size of %q = %d, want %d", s, size, len(want))
+		}
 		if fits := len(want) <= limit; ok != fits || ok && got != want {
 			t.Errorf("fill(%q) = %q, %v; want %q", s, got, ok, want)
 		}

@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"net/url"
-	"slices"
 	"time"
 
 	"deckle"
@@ -16,7 +15,8 @@ import (
 const maxPageMarkup = 256 << 10
 
 // conclude picks the winners from what was heard by now and reports on everyone
-// who was asked.
+// who was asked. A_deadline may have passed: what it does is bounded by the slots
+// and the providers, not by what they have sent (see judge).
 func (h *House) conclude(ctx context.Context, r *Request, heard []reply, start time.Time) *Result {
 	res := &Result{Winners: h.pick(r, heard), Elapsed: time.Since(start)}
 	res.Providers = make([]ProviderResult, 0, len(heard))
@@ -25,7 +25,7 @@ func (h *House) conclude(ctx context.Context, r *Request, heard []reply, start t
 		switch {
 		case rep.status == "":
 			continue
-		case rep.status == StatusBid && len(rep.bids) == 0:
+		case rep.status == StatusBid && rep.bids == 0:
 			rep.status = StatusNoBid
 		case rep.status == StatusTimeout:
 			res.Deadline = res.Deadline || errors.Is(ctx.Err(), context.DeadlineExceeded)
@@ -37,7 +37,7 @@ func (h *House) conclude(ctx context.Context, r *Request, heard []reply, start t
 			Name:    h.providers[rank].Name,
 			Status:  rep.status,
 			Elapsed: rep.elapsed,
-			Bids:    len(rep.bids),
+			Bids:    rep.bids,
 			NonBids: rep.nonBids,
 			NBR:     rep.nbr,
 		})
@@ -47,40 +47,34 @@ func (h *House) conclude(ctx context.Context, r *Request, heard []reply, start t
 
 // pick chooses at most one winner a slot, in the order of the slots. Where the
 // page has no room for the markup of the best bid, the next one gets its chance.
+// Only what wins is built.
 func (h *House) pick(r *Request, heard []reply) []Winner {
 	var all []candidate
 	for i := range heard {
-		all = append(all, heard[i].bids...)
+		all = append(all, heard[i].best...)
 	}
-	slices.SortFunc(all, func(a, b candidate) int { return compare(a, b, r.PreferDeals) })
+	sortBySlot(all, r.PreferDeals)
 
 	var winners []Winner
-	room := maxPageMarkup
-	for slot := range r.Slots {
-		for i := range all {
-			if all[i].slot != slot {
-				continue
-			}
-			w, ok := h.win(r, &all[i], min(room, maxMarkup))
-			if ok {
-				winners = append(winners, w)
-				room -= len(w.AdM)
-				break
-			}
-			heard[all[i].rank].nonBids[ReasonMarkupTooLarge]++
+	room, filled := maxPageMarkup, -1
+	for i := range all {
+		switch c := &all[i]; {
+		case c.slot == filled:
+		case c.size > room:
+			heard[c.rank].nonBids[ReasonMarkupTooLarge]++
+		default:
+			winners = append(winners, h.win(r, c))
+			room, filled = room-c.size, c.slot
 		}
 	}
 	return winners
 }
 
-// win makes a winner of a candidate, unless its markup has more than room bytes.
-func (h *House) win(r *Request, c *candidate, room int) (Winner, bool) {
+// win makes a winner of a candidate.
+func (h *House) win(r *Request, c *candidate) Winner {
 	o, p, slot := c.offer, &h.providers[c.rank], &r.Slots[c.slot]
-	m := macros{request: r.ID, currency: c.currency, bidID: c.bidID, offer: o}
-	adm, ok := m.fill(o.AdM, room)
-	if !ok {
-		return Winner{}, false
-	}
+	m := c.macros(r)
+	adm, _ := m.fill(o.AdM, c.size)
 	return Winner{
 		Bid: Bid{
 			Provider: p.Name,
@@ -102,7 +96,7 @@ func (h *House) win(r *Request, c *candidate, room int) (Winner, bool) {
 		AdID:     newAdID(),
 		Bucket:   r.Buckets.Bucket(c.price),
 		EdgeNURL: p.FireNURL,
-	}, true
+	}
 }
 
 // noticeURL fills the macros of a notice's URL. A URL that nobody could open is

@@ -130,6 +130,7 @@ const (
 	ReasonInsecureMarkup  NonBidReason = "insecure_markup"  // 207
 	ReasonBlockedADomain  NonBidReason = "blocked_adomain"  // 205
 	ReasonBlockedCategory NonBidReason = "blocked_category" // 209
+	ReasonTooMany         NonBidReason = "too_many"         // 3: beyond [MaxOffers] of one answer
 )
 
 // What a provider reports of a seat that has not bid, or whose bid it has
