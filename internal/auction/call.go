@@ -84,7 +84,7 @@ func (h *House) ask(ctx context.Context, r *Request, rank int) (rep reply) {
 	defer cancel()
 	defer func() {
 		if v := recover(); v != nil {
-			h.log.Error("provider call panicked", "provider", p.Name, "err", v)
+			h.metrics.panicked(h.log, partProvider, v, "provider", p.Name)
 			rep = reply{status: StatusParse}
 		}
 		rep.rank, rep.elapsed = rank, time.Since(start)

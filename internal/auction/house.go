@@ -94,10 +94,24 @@ func (h *House) Start(ctx context.Context, r *Request) *Auction {
 	a := &Auction{done: make(chan struct{})}
 	h.running.Go(func() {
 		defer close(a.done)
-		a.result = h.hold(ctx, r)
-		h.metrics.record(r.Site.ID, a.result)
+		a.result = h.run(ctx, r)
 	})
 	return a
+}
+
+// run holds an auction and counts it. It never panics: a fault of ours costs the
+// page its winners, not the process.
+func (h *House) run(ctx context.Context, r *Request) (res *Result) {
+	start := time.Now()
+	defer func() {
+		if v := recover(); v != nil {
+			h.metrics.panicked(h.log, partAuction, v, "site", r.Site.ID)
+			res = &Result{Elapsed: time.Since(start)}
+		}
+	}()
+	res = h.hold(ctx, r, start)
+	h.metrics.record(r.Site.ID, res)
+	return res
 }
 
 // Done is closed when all providers have answered or the auction's context has
@@ -111,8 +125,7 @@ func (a *Auction) Result() *Result {
 }
 
 // hold is one auction from its start to its result.
-func (h *House) hold(ctx context.Context, r *Request) *Result {
-	start := time.Now()
+func (h *House) hold(ctx context.Context, r *Request, start time.Time) *Result {
 	replies := make(chan reply, len(h.providers)) // a late reply never blocks its sender
 	for rank := range h.providers {
 		h.running.Go(func() { replies <- h.ask(ctx, r, rank) })

@@ -2,6 +2,8 @@ package auction
 
 import (
 	"errors"
+	"log/slog"
+	"runtime/debug"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -18,6 +20,7 @@ type Metrics struct {
 	nonBids   *prometheus.CounterVec   // provider, reason
 	winners   *prometheus.CounterVec   // slot, bidder, bucket
 	notices   *prometheus.CounterVec   // outcome
+	panics    *prometheus.CounterVec   // part
 
 	seats  capped[string]
 	series capped[winnerLabels]
@@ -50,6 +53,7 @@ func NewMetrics() *Metrics {
 		nonBids: counter("nonbids_total", "Offers and seats that could win nothing, by reason.", "provider", "reason"),
 		winners: counter("winners_total", "Winning bids by slot, seat and hb_pb.", "slot", "bidder", "bucket"),
 		notices: counter("notices_total", "Win notices, by what became of them.", "outcome"),
+		panics:  counter("panics_total", "Panics of ours that cost an auction, one provider's answer, or a notice.", "part"),
 		seats:   capped[string]{max: maxSeats},
 		series:  capped[winnerLabels]{max: maxWinnerSeries},
 	}
@@ -58,7 +62,7 @@ func NewMetrics() *Metrics {
 // Register makes the metrics known to r.
 func (m *Metrics) Register(r prometheus.Registerer) error {
 	var errs []error
-	for _, c := range []prometheus.Collector{m.auctions, m.deadlines, m.calls, m.seconds, m.nonBids, m.winners, m.notices} {
+	for _, c := range []prometheus.Collector{m.auctions, m.deadlines, m.calls, m.seconds, m.nonBids, m.winners, m.notices, m.panics} {
 		errs = append(errs, r.Register(c))
 	}
 	return errors.Join(errs...)
@@ -105,6 +109,22 @@ func (m *Metrics) winner(w *Winner) winnerLabels {
 		return winnerLabels{other, other, other}
 	}
 	return l
+}
+
+// A part is a kind of goroutine that outlives a panic.
+type part string
+
+const (
+	partAuction  part = "auction"  // of an auction as a whole
+	partProvider part = "provider" // of one call
+	partNotice   part = "notice"   // of a notifier's worker
+)
+
+// panicked counts what a goroutine has recovered from, and logs it with the stack.
+// attrs say more about it.
+func (m *Metrics) panicked(log *slog.Logger, p part, v any, attrs ...any) {
+	m.panics.WithLabelValues(string(p)).Inc()
+	log.With(attrs...).Error("panicked", "part", string(p), "err", v, "stack", string(debug.Stack()))
 }
 
 func (m *Metrics) notice(o noticeOutcome) { m.notices.WithLabelValues(string(o)).Inc() }

@@ -61,7 +61,7 @@ const (
 	noticeBlocked    noticeOutcome = "blocked"     // not a public address
 	noticeTransport  noticeOutcome = "transport"   // no connection, reset, TLS
 	noticeTimeout    noticeOutcome = "timeout"
-	noticeDropped    noticeOutcome = "dropped" // the queue was full, or the process ended
+	noticeDropped    noticeOutcome = "dropped" // the queue was full, the process ended, or firing it panicked
 	noticeBadURL     noticeOutcome = "bad_url" // not http(s), credentials, too many redirects
 )
 
@@ -175,7 +175,7 @@ func (n *Notifier) Run(ctx context.Context) error {
 	for range n.config.Workers {
 		workers.Go(func() {
 			for url := range n.queue {
-				n.metrics.notice(n.fire(fire, url))
+				n.metrics.notice(n.survive(fire, url))
 			}
 		})
 	}
@@ -188,6 +188,17 @@ func (n *Notifier) Run(ctx context.Context) error {
 	defer timer.Stop()
 	workers.Wait()
 	return nil
+}
+
+// survive fires one notice. It never panics: the worker has others to fire.
+func (n *Notifier) survive(ctx context.Context, url string) (outcome noticeOutcome) {
+	defer func() {
+		if v := recover(); v != nil {
+			n.metrics.panicked(n.log, partNotice, v)
+			outcome = noticeDropped
+		}
+	}()
+	return n.fire(ctx, url)
 }
 
 // fire sends one notice.
