@@ -14,10 +14,12 @@ import (
 // from layers below its own, and every package is in one.
 var layers = [][]string{
 	{"deckle"},
-	{"deckle/internal/template", "deckle/internal/htmlstream", "deckle/internal/consent", "deckle/internal/obs", "deckle/web"},
-	{"deckle/internal/auction"},
-	{"deckle/internal/prebid", "deckle/internal/config"},
-	{"deckle/internal/edge"},
+	{"deckle/internal/template", "deckle/internal/htmlstream", "deckle/internal/consent", "deckle/internal/obs", "deckle/internal/store", "deckle/web"},
+	{"deckle/internal/store/memory", "deckle/internal/store/storetest", "deckle/internal/journal", "deckle/internal/auction"},
+	{"deckle/internal/journal/journaltest", "deckle/internal/projection", "deckle/internal/prebid", "deckle/internal/config", "deckle/internal/catalog"},
+	{"deckle/internal/edge", "deckle/internal/dashboard/access"},
+	{"deckle/internal/dashboard/api"},
+	{"deckle/internal/dashboard"},
 	{"deckle/internal/sim", "deckle/internal/sim/browser"},
 	{"deckle/cmd/deckle", "deckle/web/build"}, // programs
 }
