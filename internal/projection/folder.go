@@ -173,13 +173,14 @@ func (t *Tables) apply(tx *Tx, p Projection, at *cursor, e Envelope) error {
 // remember reports whether a projection meets id for the first time, and writes it
 // down.
 func remember(tx *Tx, projection string, generation int64, id journal.EventID) (first bool, err error) {
-	changed, err := tx.Exec(`INSERT INTO seen (projection, generation, id)
-		SELECT ?1, ?2, ?3 WHERE NOT EXISTS (SELECT 1 FROM seen WHERE projection = ?1 AND generation = ?2 - 1 AND id = ?3)
-		ON CONFLICT DO NOTHING`, projection, generation, id[:])
+	changed, err := tx.Exec(`INSERT INTO seen (projection, id, generation) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`,
+		projection, id[:], generation)
 	return changed == 1, err
 }
 
-// forget deletes the ids that are older than the generation before this one.
+// forget deletes the ids that are older than the generation before this one. It
+// looks at each of them, which is cheaper than an index: an id comes and goes more
+// often than a generation ends.
 func forget(tx *Tx, projection string, generation int64) error {
 	_, err := tx.Exec(`DELETE FROM seen WHERE projection = ? AND generation < ? - 1`, projection, generation)
 	return err

@@ -66,7 +66,7 @@ func TestVerifyFindsEverything(t *testing.T) {
 		`INSERT INTO leases (id, line, amount, spent, sealed) VALUES ('a', 'campaign/x', 1, 0, 0)`: {
 			"leases id=a: is there, replayed no row",
 		},
-		`DELETE FROM seen WHERE id = (SELECT id FROM seen LIMIT 1)`: {"seen projection=report generation=", "replayed there"},
+		`DELETE FROM seen WHERE id = (SELECT id FROM seen LIMIT 1)`: {"seen projection=report id=", "replayed there"},
 		`UPDATE cursors SET repeats = 1000`:                         {"cursors projection=report: repeats is 1000, replayed "},
 	} {
 		path := foldedFile(t, h, 60)

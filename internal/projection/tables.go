@@ -110,7 +110,7 @@ func (t *Tables) open(ctx context.Context, steps fs.FS) (err error) {
 		}
 	}
 	// FULL is not needed: what a power cut takes from the end is folded again.
-	if t.writer, err = openSQLite(t.path, "journal_mode(WAL)", "synchronous(NORMAL)"); err != nil {
+	if t.writer, err = openSQLite(t.path, "journal_mode(WAL)", "synchronous(NORMAL)", "cache_size(-16384)"); err != nil {
 		return err
 	}
 	if t.conn, err = t.writer.Conn(ctx); err != nil {

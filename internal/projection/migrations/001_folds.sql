@@ -8,10 +8,11 @@ CREATE TABLE cursors (
   repeats    INTEGER NOT NULL  -- how many of them had been told before
 ) STRICT, WITHOUT ROWID;
 
--- The event ids that are remembered, by generation of journal time.
+-- The event ids that are remembered: those of the current generation of journal time
+-- and of the one before.
 CREATE TABLE seen (
   projection TEXT    NOT NULL,
-  generation INTEGER NOT NULL,
   id         BLOB    NOT NULL,
-  PRIMARY KEY (projection, generation, id)
+  generation INTEGER NOT NULL,
+  PRIMARY KEY (projection, id)
 ) STRICT, WITHOUT ROWID;
