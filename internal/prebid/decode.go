@@ -10,26 +10,32 @@ import (
 	"deckle/internal/auction"
 )
 
-// maxItems bounds every list of an answer: seats, bids of a seat, non-bids. An
-// empty object is three bytes on the wire and a hundred times that in memory.
-const maxItems = 256
+// What is read of an answer at most. An empty object is three bytes on the wire
+// and a hundred times that in memory.
+const (
+	maxItems = 256               // of one list: seats, bids of a seat, non-bids of a seat
+	maxTotal = auction.MaxOffers // seats and bids together; likewise seats and non-bids
+	maxTexts = 32                // of one bid: advertiser domains, categories
+)
 
 // Decode reads a bid response. One bid, or one seat, of the wrong form is a
-// non-bid of its own; it costs no other.
+// non-bid of its own; it costs no other. What comes behind the first maxTotal is
+// skipped, a non-bid for each list that was cut.
 func (d *Dialect) Decode(_ *auction.Request, body []byte) (auction.Answer, error) {
 	if jsontext.Value(body).Kind() != '{' {
 		return auction.Answer{}, errors.New("bid response is not a JSON object")
 	}
-	var r bidResponse
+	left := maxTotal
+	r := bidResponse{SeatBid: list[seatBid]{left: &left}}
 	if err := json.Unmarshal(body, &r, lenient); err != nil {
 		return auction.Answer{}, fmt.Errorf("decode bid response: %w", err)
 	}
 	a := auction.Answer{BidID: r.BidID, Currency: r.Cur, NBR: r.NBR}
-	a.NonBids = appendMalformed(a.NonBids, "", r.SeatBid.malformed)
+	a.NonBids = appendUnread(a.NonBids, "", r.SeatBid.unread)
 	a.Offers = make([]auction.Offer, 0, r.bids())
 	for i := range r.SeatBid.items {
 		seat := &r.SeatBid.items[i]
-		a.NonBids = appendMalformed(a.NonBids, seat.Seat, seat.Bid.malformed)
+		a.NonBids = appendUnread(a.NonBids, seat.Seat, seat.Bid.unread)
 		for j := range seat.Bid.items {
 			a.Offers = append(a.Offers, seat.Bid.items[j].offer(seat.Seat))
 		}
@@ -38,9 +44,12 @@ func (d *Dialect) Decode(_ *auction.Request, body []byte) (auction.Answer, error
 	return a, nil
 }
 
-func appendMalformed(to []auction.NonBid, seat string, n int) []auction.NonBid {
-	for range n {
+func appendUnread(to []auction.NonBid, seat string, u unread) []auction.NonBid {
+	for range u.malformed {
 		to = append(to, auction.NonBid{Seat: seat, Reason: auction.ReasonMalformed})
+	}
+	if u.cut {
+		to = append(to, auction.NonBid{Seat: seat, Reason: auction.ReasonTooMany})
 	}
 	return to
 }
@@ -67,6 +76,8 @@ type seatBid struct {
 	Bid  list[bid] `json:"bid"`
 }
 
+func (s *seatBid) share(left *int) { s.Bid.left = left }
+
 type bid struct {
 	ID      string         `json:"id"`
 	ImpID   string         `json:"impid"`
@@ -78,8 +89,8 @@ type bid struct {
 	AdM     string         `json:"adm"`
 	CrID    string         `json:"crid"`
 	DealID  string         `json:"dealid"`
-	ADomain []string       `json:"adomain"`
-	Cat     []string       `json:"cat"`
+	ADomain texts          `json:"adomain"`
+	Cat     texts          `json:"cat"`
 	NURL    string         `json:"nurl"`
 	BURL    string         `json:"burl"`
 	Exp     int            `json:"exp"`
@@ -98,12 +109,68 @@ func (b *bid) offer(seat string) auction.Offer {
 // A list reads an array of at most maxItems, and counts the elements that are not
 // of its type instead of failing on them. Null is an empty array.
 type list[T any] struct {
-	items     []T
-	malformed int
+	items []T
+	unread
+
+	// left is how many elements may still be read in the whole answer. All of its
+	// lists share it; also what is replaced by a duplicate name has been read.
+	left *int
 }
 
+// unread is what a list has seen and does not hold.
+type unread struct {
+	malformed int
+	cut       bool // nothing was left for some of its elements
+}
+
+// A sharer is an element with a list of its own.
+type sharer interface{ share(left *int) }
+
 func (l *list[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	*l = list[T]{} // of duplicate names the last counts
+	*l = list[T]{left: l.left} // of duplicate names the last counts
+	return eachElement(dec, maxItems, func() error {
+		if *l.left == 0 {
+			l.cut = true
+			return dec.SkipValue()
+		}
+		*l.left--
+		v, err := dec.ReadValue()
+		if err != nil {
+			return err
+		}
+		var item T
+		if s, ok := any(&item).(sharer); ok {
+			s.share(l.left)
+		}
+		if json.Unmarshal(v, &item, lenient) != nil {
+			l.malformed++
+			return nil
+		}
+		if l.items == nil {
+			l.items = make([]T, 0, 4) // a page has about that many slots
+		}
+		l.items = append(l.items, item)
+		return nil
+	})
+}
+
+// texts reads an array of at most maxTexts strings. Null is an empty array.
+type texts []string
+
+func (t *texts) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	*t = (*t)[:0] // of duplicate names the last counts
+	return eachElement(dec, maxTexts, func() error {
+		var s string
+		if err := json.UnmarshalDecode(dec, &s); err != nil {
+			return err
+		}
+		*t = append(*t, s)
+		return nil
+	})
+}
+
+// eachElement reads an array whose elements read reads, at most so many.
+func eachElement(dec *jsontext.Decoder, most int, read func() error) error {
 	switch dec.PeekKind() {
 	case 'n':
 		return dec.SkipValue()
@@ -115,22 +182,12 @@ func (l *list[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 		return err
 	}
 	for n := 0; dec.PeekKind() != ']'; n++ {
-		if n == maxItems {
-			return fmt.Errorf("more than %d elements", maxItems)
+		if n == most {
+			return fmt.Errorf("more than %d elements", most)
 		}
-		v, err := dec.ReadValue()
-		if err != nil {
+		if err := read(); err != nil {
 			return err
 		}
-		var item T
-		if json.Unmarshal(v, &item, lenient) != nil {
-			l.malformed++
-			continue
-		}
-		if l.items == nil {
-			l.items = make([]T, 0, 4) // a page has about that many slots
-		}
-		l.items = append(l.items, item)
 	}
 	_, err := dec.ReadToken()
 	return err
@@ -149,6 +206,8 @@ type seatNonBid struct {
 	NonBid list[nonBid] `json:"nonbid"`
 }
 
+func (s *seatNonBid) share(left *int) { s.NonBid.left = left }
+
 type nonBid struct {
 	ImpID      string `json:"impid"`
 	StatusCode int    `json:"statuscode"`
@@ -158,6 +217,8 @@ type nonBid struct {
 // nothing: the bids stand without it.
 func seatNonBids(ext jsontext.Value) []auction.NonBid {
 	var e responseExt
+	left := maxTotal
+	e.Prebid.SeatNonBid.left = &left
 	if ext == nil || json.Unmarshal(ext, &e, lenient) != nil {
 		return nil
 	}

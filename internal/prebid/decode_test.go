@@ -39,17 +39,20 @@ func TestDecodeKeepsTheRest(t *testing.T) {
 		seatbid   string
 		malformed int
 	}{
-		"alone":                  {`[{"seat": "a", "bid": [` + good + `]}]`, 0},
-		"a bid with a wrong w":   {`[{"seat": "a", "bid": [{"id": "x", "w": "300"}, ` + good + `]}]`, 1},
-		"a bid that is none":     {`[{"seat": "a", "bid": [7, "x", [], ` + good + `]}]`, 3},
-		"adomain is a string":    {`[{"seat": "a", "bid": [{"adomain": "a.example"}, ` + good + `]}]`, 1},
-		"an exp beyond int":      {`[{"seat": "a", "bid": [{"exp": 1e99}, ` + good + `]}]`, 1},
-		"a seat with no name":    {`[{"seat": {}, "bid": [` + good + `]}, {"bid": [` + good + `]}]`, 1},
-		"a seat that is none":    {`[true, {"seat": "a", "bid": [` + good + `]}]`, 1},
-		"a seat without bids":    {`[{"seat": "b", "bid": null}, {"seat": "c"}, {"seat": "a", "bid": [` + good + `]}]`, 0},
-		"bids are an object":     {`[{"seat": "b", "bid": {}}, {"seat": "a", "bid": [` + good + `]}]`, 1},
-		"a seat with 257 bids":   {`[{"seat": "b", "bid": [` + strings.Repeat("{},", 256) + `{}]}, {"seat": "a", "bid": [` + good + `]}]`, 1},
-		"duplicate bids members": {`[{"seat": "a", "bid": [` + good + `, ` + good + `], "bid": [` + good + `]}]`, 0},
+		"alone":                   {`[{"seat": "a", "bid": [` + good + `]}]`, 0},
+		"a bid with a wrong w":    {`[{"seat": "a", "bid": [{"id": "x", "w": "300"}, ` + good + `]}]`, 1},
+		"a bid that is none":      {`[{"seat": "a", "bid": [7, "x", [], ` + good + `]}]`, 3},
+		"adomain is a string":     {`[{"seat": "a", "bid": [{"adomain": "a.example"}, ` + good + `]}]`, 1},
+		"33 domains":              {`[{"seat": "a", "bid": [{"adomain": ` + array(33, `"a.example"`) + `}, ` + good + `]}]`, 1},
+		"33 categories":           {`[{"seat": "a", "bid": [{"cat": ` + array(33, `"IAB1"`) + `}, ` + good + `]}]`, 1},
+		"a category that is none": {`[{"seat": "a", "bid": [{"cat": [1]}, ` + good + `]}]`, 1},
+		"an exp beyond int":       {`[{"seat": "a", "bid": [{"exp": 1e99}, ` + good + `]}]`, 1},
+		"a seat with no name":     {`[{"seat": {}, "bid": [` + good + `]}, {"bid": [` + good + `]}]`, 1},
+		"a seat that is none":     {`[true, {"seat": "a", "bid": [` + good + `]}]`, 1},
+		"a seat without bids":     {`[{"seat": "b", "bid": null}, {"seat": "c"}, {"seat": "a", "bid": [` + good + `]}]`, 0},
+		"bids are an object":      {`[{"seat": "b", "bid": {}}, {"seat": "a", "bid": [` + good + `]}]`, 1},
+		"a seat with 257 bids":    {`[{"seat": "b", "bid": [` + strings.Repeat("{},", 256) + `{}]}, {"seat": "a", "bid": [` + good + `]}]`, 1},
+		"duplicate bids members":  {`[{"seat": "a", "bid": [` + good + `, ` + good + `], "bid": [` + good + `]}]`, 0},
 	} {
 		a, err := dialect.Decode(nil, []byte(`{"seatbid": `+tt.seatbid+`}`))
 		if err != nil || len(a.Offers) != 1 || a.Offers[0].ID != "good" {
@@ -133,7 +136,7 @@ func FuzzDecode(f *testing.F) {
 		if !jsontext.Value(body).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
 			t.Errorf("an answer out of what is not JSON: %q", body)
 		}
-		if most := 256 * 256; len(a.Offers) > most || len(a.NonBids) > 2*most {
+		if most := auction.MaxOffers; len(a.Offers) > most || len(a.NonBids) > 2*most+256 {
 			t.Errorf("%d offers, %d non-bids", len(a.Offers), len(a.NonBids))
 		}
 	})
