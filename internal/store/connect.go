@@ -2,8 +2,10 @@ package store
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -52,7 +54,7 @@ func (s *Store) examineFound(ctx context.Context) error {
 	return nil
 }
 
-const damageRemedy = "nothing was changed: restore the folder from a backup, or move it away and take over what can be read with `deckle store import`"
+const damageRemedy = "restore the folder from a backup, or move it away and take over what can be read with `deckle store import --salvage`"
 
 // openExternal connects to an engine that somebody else runs.
 func (s *Store) openExternal(ctx context.Context) error {
@@ -69,14 +71,20 @@ func (s *Store) openExternal(ctx context.Context) error {
 	}
 	s.newCaller()
 	conn, err := nats.Connect(strings.Join(c.URLs, ","), options...)
-	switch {
-	case err == nil:
+	if err == nil {
 		s.conn = conn
 		return nil
-	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrSecureConnRequired), errors.Is(err, nats.ErrSecureConnWanted):
-		return fmt.Errorf("connect to %s: %w; see store.external", strings.Join(c.URLs, ", "), err)
+	}
+	where := strings.Join(c.URLs, ", ")
+	_, badCertificate := errors.AsType[*tls.CertificateVerificationError](err)
+	switch {
+	case badCertificate:
+		return fmt.Errorf("connect to %s: %w; see store.external.tls_ca", where, err)
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked),
+		errors.Is(err, nats.ErrSecureConnRequired), errors.Is(err, nats.ErrSecureConnWanted), errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("connect to %s: %w; see store.external", where, err)
 	default:
-		return fmt.Errorf("connect to %s: %w: %w", strings.Join(c.URLs, ", "), ErrUnavailable, err)
+		return fmt.Errorf("connect to %s: %w: %w", where, ErrUnavailable, err)
 	}
 }
 

@@ -30,9 +30,17 @@ type marker struct {
 	Mode    Mode   `json:"mode"`    // Embedded or Clustered
 	Version int    `json:"version"` // of what is in the folder
 
-	// Ends are the last sequences of the streams when the store was closed. A stream
-	// that ends before has lost something.
-	Ends map[string]uint64 `json:"ends,omitempty"`
+	// Streams are what was in the store when it was closed: a stream that ends before
+	// has lost something. If nobody has opened it since, it is all still there.
+	Streams map[string]extent `json:"streams,omitempty"`
+	Closed  bool              `json:"closed"`
+}
+
+// An extent is what a stream has.
+type extent struct {
+	First    uint64 `json:"first"`
+	Last     uint64 `json:"last"`
+	Messages uint64 `json:"messages"`
 }
 
 // A folder is a mode's folder, locked for this process.

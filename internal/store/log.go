@@ -42,6 +42,9 @@ func CheckID(id string) error {
 
 // publish writes a message, and returns when it is durable.
 func (s *Store) publish(ctx context.Context, operation, stream string, msg *nats.Msg, options ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
+	if len(msg.Data) > MaxMessage {
+		return nil, fmt.Errorf("%s: %w: %d bytes, at most %d", operation, ErrTooLarge, len(msg.Data), MaxMessage)
+	}
 	ctx, done, err := s.calls.begin(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", operation, err)

@@ -82,10 +82,11 @@ type Store struct {
 
 	journal, auctions      *streamLog
 	catalog, pages, leases *bucket
-	keys                   KV
+	keys                   *sealedBucket
 	plainKeys              int // values of the bucket keys that were not sealed at Open, though there is a key
 	assets                 *assets
 
+	opened  bool // nothing was found wrong with it
 	closing sync.Once
 	closed  error // of the first Close
 }
@@ -141,7 +142,20 @@ func open(ctx context.Context, c Config, log *slog.Logger, how opening) (_ *Stor
 	if err := s.openKeys(ctx, key); err != nil {
 		return nil, fmt.Errorf("open store%s: %w", s.where(), err)
 	}
+	if err := s.setOpen(); err != nil {
+		return nil, err
+	}
 	return s, nil
+}
+
+// setOpen notes that what is in the folder changes from here on.
+func (s *Store) setOpen() error {
+	s.opened = true
+	if s.folder == nil || s.how.asIs {
+		return nil
+	}
+	s.folder.marker.Closed = false
+	return s.folder.writeMarker()
 }
 
 // where names the folder, if there is one, in errors.
@@ -188,7 +202,7 @@ func (s *Store) close() error {
 		if s.calls != nil {
 			s.calls.stop()
 		}
-		errs = append(errs, s.rememberEnds())
+		errs = append(errs, s.rememberExtents())
 		s.conn.Close()
 	}
 	if s.engine != nil {

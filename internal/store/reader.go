@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -29,8 +30,15 @@ const (
 	// A consumer that nobody has asked for anything is removed by the engine.
 	consumerIdle = time.Minute
 
+	// What is pending comes soon. If it does not, it may have expired since it was
+	// counted; or be counted and not readable.
+	soon         = 2 * time.Second
+	maxFruitless = 5
+
 	firstRetry, lastRetry = 50 * time.Millisecond, 2 * time.Second
 )
+
+var errNothingCame = errors.New("what is pending did not come")
 
 // refusal is an error of the one who reads, which ends the reading.
 type refusal struct{ error }
@@ -43,9 +51,16 @@ func (r *reader) run(ctx context.Context, yield receive, caughtUp func() error) 
 	defer cancel()
 	defer end(r.store.calls.life, cancel)()
 
+	fruitless := 0 // sessions that had something to give and gave nothing
 	for retry := firstRetry; ; retry = min(2*retry, lastRetry) {
 		before := r.next
 		err := r.session(ctx, yield, caughtUp)
+		if fruitless++; !errors.Is(err, errNothingCame) || r.next != before {
+			fruitless = 0
+		}
+		if fruitless == maxFruitless {
+			return fmt.Errorf("read %s: %w: what is at message %d or after cannot be read", r.stream, ErrDamaged, r.next)
+		}
 		if refused, ok := errors.AsType[refusal](err); ok {
 			return refused.error
 		}
@@ -90,13 +105,14 @@ func (r *reader) session(ctx context.Context, yield receive, caughtUp func() err
 	defer context.AfterFunc(ctx, messages.Stop)()
 	defer context.AfterFunc(link, messages.Stop)()
 
-	if consumer.CachedInfo().NumPending == 0 {
-		if err := r.arrive(caughtUp); err != nil {
-			return err
-		}
-	}
+	pending := consumer.CachedInfo().NumPending
 	for delivered := uint64(1); ; delivered++ {
-		msg, err := messages.Next()
+		if pending == 0 {
+			if err := r.arrive(caughtUp); err != nil {
+				return err
+			}
+		}
+		msg, err := next(messages, pending > 0)
 		if err != nil {
 			return err
 		}
@@ -113,13 +129,20 @@ func (r *reader) session(ctx context.Context, yield receive, caughtUp func() err
 		if err := yield(meta, msg); err != nil {
 			return refusal{err}
 		}
-		r.next, r.newest = meta.Sequence.Stream+1, false
-		if meta.NumPending == 0 {
-			if err := r.arrive(caughtUp); err != nil {
-				return err
-			}
-		}
+		r.next, r.newest, pending = meta.Sequence.Stream+1, false, meta.NumPending
 	}
+}
+
+// next waits for a message; not for long if one is pending.
+func next(messages jetstream.MessagesContext, pending bool) (jetstream.Msg, error) {
+	if !pending {
+		return messages.Next()
+	}
+	msg, err := messages.Next(jetstream.NextMaxWait(soon))
+	if errors.Is(err, nats.ErrTimeout) {
+		return nil, errNothingCame
+	}
+	return msg, err
 }
 
 func (r *reader) arrive(caughtUp func() error) error {

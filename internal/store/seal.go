@@ -153,39 +153,52 @@ var errSeen = errors.New("seen")
 // does not open, and says how many are not sealed though there is a key.
 func (s *Store) openKeys(ctx context.Context, key *sealKey) error {
 	raw, err := s.openBucket(ctx, "keys")
+	if errors.Is(err, ErrNotFound) && s.how.asIs {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
+	s.keys = &sealedBucket{bucket: raw, key: key}
 	if s.how.asIs {
-		s.keys = raw
 		return nil
 	}
-	keys := &sealedBucket{bucket: raw, key: key}
+	s.plainKeys, err = s.examineKeys(ctx, key)
+	if err != nil {
+		return err
+	}
+	if s.plainKeys > 0 {
+		s.log.Warn("store: key rings were written before there was an encryption key, and are on disk unsealed until they are written again", "rings", s.plainKeys)
+	}
+	return nil
+}
+
+// examineKeys opens every value of the bucket keys, and returns how many are not
+// sealed though there is a key.
+func (s *Store) examineKeys(ctx context.Context, key *sealKey) (plain int, err error) {
+	if s.keys == nil {
+		return 0, nil
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, 10*time.Second, errSlow)
 	defer cancel()
-	err = raw.Watch(ctx, func(c Change) error {
+	err = s.keys.bucket.Watch(ctx, func(c Change) error {
 		switch {
 		case c.Complete:
 			return errSeen
 		case c.Deleted:
 			return nil
 		case key != nil && !isSealed(c.Value):
-			s.plainKeys++
+			plain++
 			return nil
 		}
-		_, err := key.open(keys.where(c.Key), c.Value)
+		_, err := key.open(s.keys.where(c.Key), c.Value)
 		return err
 	})
-	switch {
-	case errors.Is(err, errSeen):
-	case err != nil:
-		return err
-	default:
-		return fault(ctx, "read keys", errSlow)
+	if err == nil {
+		err = fault(ctx, "read keys", errSlow)
 	}
-	if s.plainKeys > 0 {
-		s.log.Warn("store: key rings were written before there was an encryption key, and are on disk unsealed until they are written again", "rings", s.plainKeys)
+	if !errors.Is(err, errSeen) {
+		return 0, err
 	}
-	s.keys = keys
-	return nil
+	return plain, nil
 }

@@ -74,7 +74,7 @@ type Log interface {
 	// one is returned. The window is a filter, not a promise: readers count by the
 	// ids within the messages.
 	//
-	// data is not kept. If ctx ends first, or the error wraps ErrUnavailable, the
+	// data is not kept; more than MaxMessage is ErrTooLarge. If ctx ends first, or the error wraps ErrUnavailable, the
 	// message may have been added all the same.
 	Append(ctx context.Context, id string, data []byte) (Seq, error)
 
@@ -92,6 +92,10 @@ type Log interface {
 	// State says what the log holds.
 	State(ctx context.Context) (LogState, error)
 }
+
+// MaxMessage is the most bytes of data that a message of a log has, and a value of
+// the catalog; those of other buckets have fewer.
+const MaxMessage = 896 << 10
 
 // A Message is one entry of a log. Data is valid until yield returns.
 type Message struct {

@@ -23,8 +23,8 @@ type spec struct {
 	drop     bool  // the oldest messages make room; else nothing more is taken
 }
 
-// maxMessage leaves room for headers below what an engine takes by default, 1 MiB.
-const maxMessage = 960 << 10
+// fullMessage is a message with its headers; an engine takes 1 MiB by default.
+const fullMessage = MaxMessage + 64<<10
 
 const (
 	journalStream  = "journal"
@@ -38,13 +38,13 @@ const (
 // and subjects the protocol of NATS fixes.
 func specs() []spec {
 	return []spec{
-		{name: journalStream, subjects: []string{journalSubject}, bytes: 64 << 30, message: maxMessage, history: -1},
-		{name: auctionsStream, subjects: []string{auctionSubject}, bytes: 1 << 30, message: maxMessage, age: 7 * 24 * time.Hour, history: -1, drop: true},
-		keyed("catalog", 1<<30, maxMessage, 0, 10),
+		{name: journalStream, subjects: []string{journalSubject}, bytes: 64 << 30, message: fullMessage, history: -1},
+		{name: auctionsStream, subjects: []string{auctionSubject}, bytes: 1 << 30, message: fullMessage, age: 7 * 24 * time.Hour, history: -1, drop: true},
+		keyed("catalog", 1<<30, fullMessage, 0, 10),
 		keyed("pages", 256<<20, 64<<10, 30*24*time.Hour, 1),
 		keyed("leases", 256<<20, 256<<10, 0, 1),
 		keyed("keys", 64<<20, 64<<10, 0, 1),
-		{name: "OBJ_" + assetsBucket, subjects: []string{"$O." + assetsBucket + ".C.>", "$O." + assetsBucket + ".M.>"}, bytes: 8 << 30, message: maxMessage, history: -1},
+		{name: "OBJ_" + assetsBucket, subjects: []string{"$O." + assetsBucket + ".C.>", "$O." + assetsBucket + ".M.>"}, bytes: 8 << 30, message: fullMessage, history: -1},
 	}
 }
 
@@ -108,16 +108,19 @@ func (s *Store) openStreams(ctx context.Context, how opening) error {
 			return err
 		}
 	}
-	if err := s.examineEnds(ctx, how); err != nil {
+	if err := s.examineExtents(ctx, how); err != nil {
 		return err
 	}
 	s.journal = &streamLog{store: s, stream: journalStream, subject: journalSubject}
 	s.auctions = &streamLog{store: s, stream: auctionsStream, subject: auctionSubject}
 	for name, b := range map[string]**bucket{"catalog": &s.catalog, "pages": &s.pages, "leases": &s.leases} {
 		var err error
-		if *b, err = s.openBucket(ctx, name); err != nil {
+		if *b, err = s.openBucket(ctx, name); err != nil && !(how.asIs && errors.Is(err, ErrNotFound)) {
 			return err
 		}
+	}
+	if how.asIs {
+		return nil
 	}
 	var err error
 	s.assets, err = s.openAssets(ctx)
@@ -247,9 +250,9 @@ func (s *Store) openStream(ctx context.Context, name string) (jetstream.Stream, 
 	return stream, nil
 }
 
-// examineEnds refuses a store that has less than it had when it was closed, or a
-// log with a hole.
-func (s *Store) examineEnds(ctx context.Context, how opening) error {
+// examineExtents refuses a store that has less than it had when it was closed, or
+// a log with a hole.
+func (s *Store) examineExtents(ctx context.Context, how opening) error {
 	if s.folder == nil || how.salvage {
 		return nil
 	}
@@ -261,33 +264,43 @@ func (s *Store) examineEnds(ctx context.Context, how opening) error {
 		if err != nil {
 			return err
 		}
-		switch end := s.folder.marker.Ends[p.name]; {
-		case info.State.LastSeq < end:
-			err = fmt.Errorf("it ends at message %d, and was at %d when it was closed", info.State.LastSeq, end)
-		case p.isLog() && info.State.NumDeleted > 0:
-			err = fmt.Errorf("%d messages are missing between %d and %d", info.State.NumDeleted, info.State.FirstSeq, info.State.LastSeq)
-		}
-		if err != nil {
+		was, known := s.folder.marker.Streams[p.name]
+		if err := p.examine(info.State, was, known && s.folder.marker.Closed); err != nil {
 			return fmt.Errorf("stream %s: %w: %w; %s", p.name, ErrDamaged, err, damageRemedy)
 		}
 	}
 	return nil
 }
 
-// rememberEnds writes down where the streams end, for examineEnds. A store that
-// cannot say keeps what was written before.
-func (s *Store) rememberEnds() error {
-	if s.folder == nil || s.js == nil || s.how.asIs || !s.engine.running() {
+// examine compares what a stream has with what it had; untouched says that nobody
+// but time has changed it since.
+func (p *spec) examine(is jetstream.StreamState, was extent, untouched bool) error {
+	switch {
+	case is.LastSeq < was.Last:
+		return fmt.Errorf("it ends at message %d, and was at %d when it was closed", is.LastSeq, was.Last)
+	case p.isLog() && is.NumDeleted > 0:
+		return fmt.Errorf("%d messages are missing between %d and %d", is.NumDeleted, is.FirstSeq, is.LastSeq)
+	case untouched && p.age == 0 && (is.FirstSeq != was.First || is.Msgs != was.Messages):
+		return fmt.Errorf("it has %d messages from %d on, and had %d from %d on when it was closed", is.Msgs, is.FirstSeq, was.Messages, was.First)
+	default:
 		return nil
 	}
-	ends := map[string]uint64{}
+}
+
+// rememberExtents writes down what the streams have, for examineExtents. A store
+// that cannot say keeps what was written before.
+func (s *Store) rememberExtents() error {
+	if s.folder == nil || !s.opened || s.how.asIs || !s.engine.running() {
+		return nil
+	}
+	have := map[string]extent{}
 	for _, p := range specs() {
 		info, err := s.streamInfo(context.Background(), p.name)
 		if err != nil {
 			return nil
 		}
-		ends[p.name] = info.State.LastSeq
+		have[p.name] = extent{First: info.State.FirstSeq, Last: info.State.LastSeq, Messages: info.State.Msgs}
 	}
-	s.folder.marker.Ends = ends
+	s.folder.marker.Streams, s.folder.marker.Closed = have, true
 	return s.folder.writeMarker()
 }

@@ -49,7 +49,7 @@ func (k *KV) Get(ctx context.Context, key string) (store.Entry, error) {
 
 // Put is that of store.KV.
 func (k *KV) Put(ctx context.Context, key string, value []byte, revision uint64) (written uint64, err error) {
-	if len(value) > maxMessage {
+	if len(value) > store.MaxMessage {
 		return 0, fmt.Errorf("put %s: %w", key, store.ErrTooLarge)
 	}
 	err = k.set(ctx, "put", store.Change{Entry: store.Entry{Key: key, Value: slices.Clone(value)}}, revision, &written)
@@ -115,7 +115,8 @@ func (k *KV) Watch(ctx context.Context, yield func(store.Change) error) error {
 			if err := yield(c); err != nil {
 				return err
 			}
-			if seen = c.Revision; ctx.Err() != nil {
+			seen = c.Revision
+			if ctx.Err() != nil {
 				return nil
 			}
 		}

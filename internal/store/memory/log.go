@@ -10,9 +10,6 @@ import (
 	"deckle/internal/store"
 )
 
-// maxMessage is the engine's.
-const maxMessage = 960 << 10
-
 // window is how long an id is remembered.
 const window = 2 * time.Minute
 
@@ -56,7 +53,7 @@ func (l *Log) add(id string, data []byte) (store.Seq, error) {
 	if l.board.closed {
 		return 0, fmt.Errorf("%w: %w", store.ErrUnavailable, errClosed)
 	}
-	if len(data) > maxMessage {
+	if len(data) > store.MaxMessage {
 		return 0, store.ErrTooLarge
 	}
 	if m, ok := l.taken[id]; ok && now.Sub(m.Time) < window {
