@@ -92,16 +92,29 @@ func representable(e *Event) error {
 	if _, ok := parseRequestID(e.RequestID); !ok && e.RequestID != "" {
 		return e.wrong("RequestID", "is not 16 lower-case hexadecimal digits")
 	}
-	if e.Price < 0 || e.Amount < 0 {
-		return e.wrong("Price or Amount", "is negative")
+	if e.Price < 0 {
+		return e.wrong("Price", "is negative")
+	}
+	if e.Amount < 0 {
+		return e.wrong("Amount", "is negative")
+	}
+	for _, f := range [...]struct{ name, text string }{
+		{"Site", e.Site},
+		{"Slot", e.Slot},
+		{"Advertiser", e.Advertiser},
+		{"Campaign", e.Campaign},
+		{"Creative", e.Creative},
+		{"URL", e.URL},
+		{"Category", e.Category},
+		{"Lease", e.Lease},
+		{"Line", e.Line},
+	} {
+		if len(f.text) > maxString {
+			return e.wrong(f.name, fmt.Sprintf("is longer than %d bytes", maxString))
+		}
 	}
 	if len(e.Leases) > maxLeases {
 		return e.wrong("Leases", fmt.Sprintf("are more than %d", maxLeases))
-	}
-	for _, s := range [...]string{e.Site, e.Slot, e.Advertiser, e.Campaign, e.Creative, e.URL, e.Category, e.Lease, e.Line} {
-		if len(s) > maxString {
-			return e.wrong("a text", fmt.Sprintf("is longer than %d bytes", maxString))
-		}
 	}
 	for _, s := range e.Leases {
 		if s == "" || len(s) > maxString {

@@ -34,7 +34,8 @@ type Config struct {
 	Attempt time.Duration
 
 	// Queue is how many events may wait, those under way included; what comes on top
-	// is refused with [ErrBusy] at once. Defaults to 65,536.
+	// is refused with [ErrBusy] at once. They wait encoded, some 60 bytes each and never
+	// more than 4 KB. Defaults to 65,536.
 	Queue int
 
 	// MaxEvents is how many events an envelope takes, at most 1,024. Defaults to 512.
