@@ -30,7 +30,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -379,8 +378,5 @@ func (j *judge) find(k Kind, id string) Entity {
 	j.seen[key(k, id)] = e
 	return e
 }
-
-// typeOf is the struct behind an entity.
-func typeOf(e Entity) reflect.Type { return reflect.TypeOf(e).Elem() }
 
 func compareTimes(a, b time.Time) int { return cmp.Compare(a.UnixNano(), b.UnixNano()) }

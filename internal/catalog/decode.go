@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -33,9 +34,8 @@ func Decode(k Kind, data []byte) (Entity, error) {
 // decode reads data into the struct that into points to.
 func decode(data []byte, into any, limit int) error {
 	var p problems
-	value, ok := readWhole(data, limit, &p)
-	if ok {
-		decodeValue(value, reflect.ValueOf(into).Elem(), &p)
+	if value, ok := readWhole(data, limit, &p); ok {
+		decoder{}.value(value, reflect.ValueOf(into).Elem(), &p)
 	}
 	return p.err()
 }
@@ -78,98 +78,95 @@ func pointerPath(pointer jsontext.Pointer) string {
 	return path
 }
 
-// decodeValue reads one value by the type of v: structs by the json names of their
-// fields, maps, slices, pointers, and scalars.
-func decodeValue(value jsontext.Value, v reflect.Value, p *problems) {
+// A decoder reads values that are valid JSON into our types, and goes on after
+// what it cannot read. It knows the fields of the structs that it has met, by their
+// json names.
+type decoder map[reflect.Type]map[string][]int
+
+// value reads one value by the type of v: a struct, a map, a slice, a pointer to
+// one, or a scalar.
+func (d decoder) value(value jsontext.Value, v reflect.Value, p *problems) {
 	switch {
 	case value.Kind() == 'n':
 		p.add("", "leave it out", "must not be null")
 	case v.Kind() == reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
-		decodeValue(value, v.Elem(), p)
+		d.value(value, v.Elem(), p)
 	case v.Kind() == reflect.Struct:
-		decodeObject(value, p, func(name string) (reflect.Value, bool) {
-			field, ok := fieldOf(v.Type(), name)
-			if !ok {
-				return reflect.Value{}, false
-			}
-			return v.FieldByIndex(field), true
-		}, fieldNames(v.Type()))
+		d.object(value, v, p)
 	case v.Kind() == reflect.Map:
 		m := reflect.MakeMap(v.Type())
-		decodeObjectInto(value, m, p)
+		members(value, p, func(name string, member jsontext.Value) {
+			element := reflect.New(v.Type().Elem()).Elem()
+			d.value(member, element, p.below(name))
+			m.SetMapIndex(reflect.ValueOf(name), element)
+		})
 		v.Set(m)
 	case v.Kind() == reflect.Slice:
-		decodeArray(value, v, p)
+		d.list(value, v, p)
 	default:
-		decodeScalar(value, v, p)
+		scalar(value, v, p)
 	}
 }
 
-// decodeObject reads the members of an object into what field gives for their
-// names.
-func decodeObject(value jsontext.Value, p *problems, field func(name string) (reflect.Value, bool), known []string) {
+func (d decoder) object(value jsontext.Value, v reflect.Value, p *problems) {
+	fields := d[v.Type()]
+	if fields == nil {
+		fields = fieldsOf(v.Type())
+		d[v.Type()] = fields
+	}
 	members(value, p, func(name string, member jsontext.Value) {
-		v, ok := field(name)
+		index, ok := fields[name]
 		if !ok {
-			p.add(name, "known are "+strings.Join(known, ", "), "unknown field")
+			p.add(name, "known are "+strings.Join(slices.Sorted(maps.Keys(fields)), ", "), "unknown field")
 			return
 		}
-		decodeValue(member, v, p.below(name))
+		d.value(member, v.FieldByIndex(index), p.below(name))
 	})
 }
 
-func decodeObjectInto(value jsontext.Value, m reflect.Value, p *problems) {
-	members(value, p, func(name string, member jsontext.Value) {
-		v := reflect.New(m.Type().Elem()).Elem()
-		decodeValue(member, v, p.below(name))
-		m.SetMapIndex(reflect.ValueOf(name), v)
-	})
+func (d decoder) list(value jsontext.Value, v reflect.Value, p *problems) {
+	if value.Kind() != '[' {
+		p.add("", "", "must be a list")
+		return
+	}
+	items := jsontext.NewDecoder(bytes.NewReader(value))
+	_, err := items.ReadToken() // [
+	list := reflect.MakeSlice(v.Type(), 0, 0)
+	for i := 0; err == nil && items.PeekKind() != ']'; i++ {
+		var item jsontext.Value
+		if item, err = items.ReadValue(); err == nil {
+			element := reflect.New(v.Type().Elem()).Elem()
+			d.value(item, element, p.below(fmt.Sprintf("[%d]", i)))
+			list = reflect.Append(list, element)
+		}
+	}
+	v.Set(list)
 }
 
-// members calls yield for every member of an object that is valid JSON.
+// members calls yield for every member of an object. The member is valid until
+// yield returns.
 func members(value jsontext.Value, p *problems, yield func(name string, member jsontext.Value)) {
 	if value.Kind() != '{' {
 		p.add("", "", "must be an object")
 		return
 	}
 	d := jsontext.NewDecoder(bytes.NewReader(value))
-	d.ReadToken() // {
-	for d.PeekKind() == '"' {
-		token, err := d.ReadToken()
-		if err != nil {
+	_, err := d.ReadToken() // {
+	for err == nil && d.PeekKind() == '"' {
+		var name jsontext.Token
+		if name, err = d.ReadToken(); err != nil {
 			return
 		}
-		name := token.String()
-		member, err := d.ReadValue()
-		if err != nil {
-			return
+		text := name.String() // the token is the decoder's until its next call
+		var member jsontext.Value
+		if member, err = d.ReadValue(); err == nil {
+			yield(text, member)
 		}
-		yield(name, member.Clone())
 	}
 }
 
-func decodeArray(value jsontext.Value, v reflect.Value, p *problems) {
-	if value.Kind() != '[' {
-		p.add("", "", "must be a list")
-		return
-	}
-	d := jsontext.NewDecoder(bytes.NewReader(value))
-	d.ReadToken() // [
-	list := reflect.MakeSlice(v.Type(), 0, 0)
-	for i := 0; d.PeekKind() != ']'; i++ {
-		item, err := d.ReadValue()
-		if err != nil {
-			return
-		}
-		element := reflect.New(v.Type().Elem()).Elem()
-		decodeValue(item.Clone(), element, p.below(fmt.Sprintf("[%d]", i)))
-		list = reflect.Append(list, element)
-	}
-	v.Set(list)
-}
-
-func decodeScalar(value jsontext.Value, v reflect.Value, p *problems) {
+func scalar(value jsontext.Value, v reflect.Value, p *problems) {
 	if err := json.Unmarshal(value, v.Addr().Interface()); err == nil {
 		return
 	}
@@ -187,29 +184,14 @@ func decodeScalar(value jsontext.Value, v reflect.Value, p *problems) {
 	p.add("", "", "%s, not %.40s", want, value)
 }
 
-// fieldOf finds the field of a struct with a json name, also within an embedded
-// struct.
-func fieldOf(t reflect.Type, name string) ([]int, bool) {
+// fieldsOf are the fields of a struct by their json names, with those of structs
+// that are embedded in it.
+func fieldsOf(t reflect.Type) map[string][]int {
+	fields := map[string][]int{}
 	for _, f := range reflect.VisibleFields(t) {
-		if !f.Anonymous && jsonName(f) == name {
-			return f.Index, true
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+			fields[name] = f.Index
 		}
 	}
-	return nil, false
-}
-
-func fieldNames(t reflect.Type) []string {
-	var names []string
-	for _, f := range reflect.VisibleFields(t) {
-		if !f.Anonymous {
-			names = append(names, jsonName(f))
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
-func jsonName(f reflect.StructField) string {
-	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-	return name
+	return fields
 }

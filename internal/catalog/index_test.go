@@ -2,6 +2,7 @@ package catalog_test
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -181,6 +182,14 @@ func (w *world) big(n int) {
 }
 
 const many = 10_000
+
+// campaigns is how many a test takes when there is no time.
+func campaigns() int {
+	if os.Getenv("DECKLE_SLOW") == "" {
+		return many / 20
+	}
+	return many
+}
 
 func bench(b *testing.B) *world {
 	w := newWorld(b, catalog.Config{})

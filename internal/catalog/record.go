@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -124,18 +125,32 @@ func (r *Record) withContent(c *Content) *Record {
 
 // edits compares two entities of a kind field by field, as JSON. from may be nil.
 func edits(from, to Entity) []Edit {
-	before, after := map[string]jsontext.Value{}, map[string]jsontext.Value{}
+	before, after := map[string]jsontext.Value{}, fieldsAsJSON(to)
 	if from != nil {
-		json.Unmarshal(mustEncode(from), &before) //nolint:errcheck // our own
+		before = fieldsAsJSON(from)
 	}
-	json.Unmarshal(mustEncode(to), &after)
+	names := slices.Collect(maps.Keys(after))
+	for name := range before {
+		if _, ok := after[name]; !ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
 	var out []Edit
-	for _, name := range fieldNames(typeOf(to)) {
-		if a, b := string(before[name]), string(after[name]); a != b {
+	for _, name := range names {
+		if a, b := string(before[name]), string(after[name]); a != b && len(out) < maxEdits {
 			out = append(out, Edit{Field: name, From: shorten(a), To: shorten(b)})
 		}
 	}
-	return out[:min(len(out), maxEdits)]
+	return out
+}
+
+func fieldsAsJSON(e Entity) map[string]jsontext.Value {
+	fields := map[string]jsontext.Value{}
+	if err := json.Unmarshal(mustEncode(e), &fields); err != nil {
+		panic(err) // we have just written it
+	}
+	return fields
 }
 
 func shorten(s string) string {

@@ -1,0 +1,323 @@
+package catalog_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"deckle"
+	"deckle/internal/catalog"
+	"deckle/internal/store/memory"
+)
+
+func exampleDocument() *catalog.Document {
+	return &catalog.Document{
+		Publishers:  []*catalog.Publisher{examplePublisher()},
+		Sites:       []*catalog.Site{exampleSite("blog"), exampleSite("shop")},
+		Advertisers: []*catalog.Advertiser{exampleAdvertiser()},
+		Campaigns:   []*catalog.Campaign{exampleCampaign()},
+		Creatives:   []*catalog.Creative{exampleCreative()},
+		Approvals:   []catalog.DocumentApproval{{Site: "blog", Creative: "ryokan", State: catalog.Approved}},
+	}
+}
+
+// steps are a diff in short: "create campaign/autumn".
+func steps(d *catalog.Diff) []string {
+	var out []string
+	for _, s := range d.Steps {
+		out = append(out, s.What+" "+s.Key)
+	}
+	return out
+}
+
+// apply imports a document and applies what it would change, and returns that.
+func (w *world) apply(d *catalog.Document) []string {
+	w.Helper()
+	w.settled()
+	diff, err := w.Import(d)
+	if err != nil {
+		w.Fatal(err)
+	}
+	if done, err := w.Apply(w.ctx, diff, "importer"); err != nil || done != len(diff.Steps) {
+		w.Fatalf("%d of %d steps: %v", done, len(diff.Steps), err)
+	}
+	w.settled()
+	return steps(diff)
+}
+
+func TestImport(t *testing.T) {
+	inWorld(t, catalog.Config{}, func(w *world) {
+		want := []string{
+			"create publisher/yuki", "create site/blog", "create site/shop", "create advertiser/inn", "create campaign/autumn",
+			"create creative/ryokan", "approve approval/blog/ryokan",
+		}
+		if got := w.apply(exampleDocument()); !slices.Equal(got, want) {
+			t.Errorf("steps are %q, want %q", got, want)
+		}
+		w.wantServed("blog", 1)
+		w.wantServed("shop", 0)
+		if _, ok := w.settled().KeyRing("yuki"); !ok {
+			t.Error("the publisher has no keys")
+		}
+		if got := w.settled().Audit(1)[0]; got.By != "importer" {
+			t.Errorf("audit says %+v", got)
+		}
+
+		if got := w.apply(exampleDocument()); len(got) > 0 {
+			t.Errorf("importing it again would do %q", got)
+		}
+
+		d := exampleDocument()
+		d.Campaigns[0].MaxCPM = 5_000_000
+		d.Creatives[0].Pages[0].Headline = "Another room"
+		d.Sites, d.Delete = d.Sites[:1], []string{"site/shop", "advertiser/never-there"}
+		diff, err := w.Import(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = []string{"update campaign/autumn", "update creative/ryokan", "approve approval/blog/ryokan", "delete site/shop"}
+		if got := steps(diff); !slices.Equal(got, want) {
+			t.Errorf("steps are %q, want %q", got, want)
+		}
+		if got := diff.Steps[0].Fields; !slices.Equal(got, []catalog.Edit{{Field: "maxCpm", From: "4000000", To: "5000000"}}) {
+			t.Errorf("the difference is %+v", got)
+		}
+		w.wantServed("blog", 1) // a diff is only shown
+		w.apply(d)
+		w.wantServed("blog", 2)
+		if got := w.apply(d); len(got) > 0 {
+			t.Errorf("importing it again would do %q", got)
+		}
+	})
+}
+
+func TestDeletionIsChildrenFirst(t *testing.T) {
+	inWorld(t, catalog.Config{}, func(w *world) {
+		w.apply(exampleDocument())
+		got := w.apply(&catalog.Document{Delete: []string{"publisher/yuki", "site/blog", "site/shop", "advertiser/inn", "campaign/autumn", "creative/ryokan"}})
+		want := []string{
+			"delete creative/ryokan", "delete campaign/autumn", "delete advertiser/inn", "delete site/blog", "delete site/shop", "delete publisher/yuki",
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("steps are %q, want %q", got, want)
+		}
+		if got := w.settled().Export(); !emptyDocument(got) {
+			t.Errorf("left is %+v", got)
+		}
+		if got := w.apply(exampleDocument()); !slices.Contains(got, "restore publisher/yuki") {
+			t.Errorf("put back by %q", got)
+		}
+	})
+}
+
+func emptyDocument(d *catalog.Document) bool {
+	data, err := json.Marshal(d)
+	return err == nil && string(data) == "{}"
+}
+
+func TestExportImportsAsNothing(t *testing.T) {
+	inWorld(t, catalog.Config{}, func(w *world) {
+		w.example()
+		w.reject("shop", "ryokan", 1)
+		site(func(s *catalog.Site) {
+			s.Floors = catalog.Floors{Site: 1000, Slots: map[string]deckle.CPM{"top": 2000}}
+			s.BlockedDomains, s.CategoryRules = []string{"bad.example"}, []catalog.CategoryRule{{Path: "/a/**", Categories: []string{travel}}}
+		})(w)
+		data, err := json.Marshal(w.settled().Export())
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := catalog.DecodeDocument(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := w.apply(d); len(got) > 0 {
+			t.Errorf("importing the export would do %q", got)
+		}
+
+		// Into an empty catalog it gives the same.
+		other := newWorld(w, catalog.Config{})
+		other.run()
+		other.apply(d)
+		again, err := json.Marshal(other.settled().Export())
+		if err != nil || string(again) != string(data) {
+			t.Errorf("exported again:\n%s\nwant\n%s", again, data)
+		}
+	})
+}
+
+func TestDocumentsThatAreRefused(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		edit func(d *catalog.Document)
+		want []string
+	}{
+		{"twice", func(d *catalog.Document) { d.Campaigns = append(d.Campaigns, exampleCampaign()) }, []string{`campaigns[1].id: "autumn" is in the document twice`}},
+		{"reference", func(d *catalog.Document) { d.Creatives[0].Campaign = "spring" }, []string{`creatives[0].campaign: there is no campaign "spring"`}},
+		{"money", func(d *catalog.Document) {
+			d.Campaigns[0].MaxCPM = 1e15
+			d.Advertisers[0].DailyBudget = -1
+		}, []string{"advertisers[0].dailyBudget: -1 is out of range", "campaigns[0].maxCpm: 1000000000000000 is out of range"}},
+		{"page", func(d *catalog.Document) { d.Creatives[0].Pages[0].Ink = "red" }, []string{`creatives[0].pages[0].ink: "red" is not a colour`}},
+		{"approval of nothing", func(d *catalog.Document) { d.Approvals[0].Creative = "spring" }, []string{`approvals[0].creative: there is no creative "spring"`}},
+		{"approval state", func(d *catalog.Document) { d.Approvals[0].State = catalog.Pending }, []string{`approvals[0].state: "pending" is not a decision`}},
+		{"approval twice", func(d *catalog.Document) { d.Approvals = append(d.Approvals, d.Approvals[0]) }, []string{`approvals[1]: the decision on "ryokan" on "blog" is in the document twice`}},
+		{"delete what is in it", func(d *catalog.Document) { d.Delete = []string{"site/shop"} }, []string{`delete[0]: "site/shop" is in the document as well`}},
+		{"delete a parent", func(d *catalog.Document) {
+			d.Publishers, d.Sites = nil, nil
+			d.Delete = []string{"publisher/yuki"}
+		}, []string{`advertisers[0].publisher: there is no publisher "yuki"`, `delete[0]: "yuki" has sites or advertisers`}},
+		{"delete nonsense", func(d *catalog.Document) { d.Delete = []string{"animal/cat"} }, []string{`delete[0]: "animal/cat" is not an entity (kind/id, such as "campaign/spring")`}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			inWorld(t, catalog.Config{}, func(w *world) {
+				w.apply(exampleDocument())
+				before := w.settled().Revision()
+				d := exampleDocument()
+				d.Campaigns[0].Name = "would be changed"
+				test.edit(d)
+				_, err := w.Import(d)
+				for _, want := range test.want {
+					if !errors.Is(err, catalog.ErrInvalid) || !strings.Contains(err.Error(), want) {
+						t.Errorf("got %v, want %s", err, want)
+					}
+				}
+				if after := w.settled().Revision(); after != before {
+					t.Error("something was written")
+				}
+			})
+		})
+	}
+}
+
+func TestDocumentDecoding(t *testing.T) {
+	_, err := catalog.DecodeDocument([]byte(`{"campaigns": [{"id": "a"}, {"id": 7, "maxCpm": 0.5}], "creative": [], "sites": {}}`))
+	checkFields(t, err, "campaigns[1].id", "campaigns[1].maxCpm", "creative", "sites")
+	_, err = catalog.DecodeDocument([]byte(`{"campaigns": [{"id": "a", "advertiser": "x", "id": "b"}]}`))
+	checkFields(t, err, "campaigns[0].id")
+}
+
+func TestImportBeforeTheCatalogIsLoaded(t *testing.T) {
+	w := newWorld(t, catalog.Config{})
+	if _, err := w.Import(exampleDocument()); !errors.Is(err, catalog.ErrNotLoaded) || !strings.Contains(err.Error(), "catalog has not been loaded yet") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestApplyLosesARace(t *testing.T) {
+	inWorld(t, catalog.Config{}, func(w *world) {
+		w.apply(exampleDocument())
+		d := exampleDocument()
+		d.Sites[0].FreshnessHours = 24
+		d.Campaigns[0].MaxCPM = 5_000_000
+		diff, err := w.Import(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		theirs := exampleCampaign()
+		theirs.Status = catalog.Paused
+		w.put(theirs)
+		w.settled()
+		done, err := w.Apply(w.ctx, diff, "late")
+		lost, ok := errors.AsType[*catalog.ConflictError](err)
+		if !ok || done != 0 || lost.ID != "autumn" || lost.Current.Entity.(*catalog.Campaign).Status != catalog.Paused {
+			t.Errorf("%d done, %v", done, err)
+		}
+		if s, _ := w.settled().Site("blog"); s.FreshnessHours != 48 {
+			t.Error("a part was applied although the race was seen to be lost")
+		}
+	})
+}
+
+// Nobody's edit is approved unseen, however late it comes.
+func TestApplyApprovesOnlyWhatTheDocumentHas(t *testing.T) {
+	inWorld(t, catalog.Config{}, func(w *world) {
+		w.apply(exampleDocument())
+		d := exampleDocument()
+		d.Approvals[0].Site = "shop"
+		diff, err := w.Import(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.newVersion("Something else")
+		if done, err := w.Apply(w.ctx, diff, "late"); !errors.Is(err, catalog.ErrConflict) || done != 0 {
+			t.Errorf("%d done, %v", done, err)
+		}
+		w.wantServed("shop", 0)
+	})
+}
+
+// A store that fails at any write of a document leaves a catalog in which every
+// reference holds, and applying the document again finishes it.
+func TestCrashWithinADocument(t *testing.T) {
+	const writes = 9 // contents, and the anchor
+	for at := range writes {
+		inWorld(t, catalog.Config{}, func(w *world) {
+			faults := slices.Concat(slices.Repeat([]memory.Fault{none}, at), []memory.Fault{down})
+			w.kv.Fail(faults...)
+			diff, err := w.Import(exampleDocument())
+			if err != nil {
+				t.Fatal(err)
+			}
+			done, err := w.Apply(w.ctx, diff, "importer")
+			if at < writes-1 && err == nil {
+				t.Errorf("a fault at write %d was not noticed", at+1)
+			}
+			if w.kv.Pending() > 0 {
+				t.Fatalf("write %d never came: %d done", at+1, done)
+			}
+			// Whatever there is can be exported and imported: it is valid.
+			if got := w.apply(w.settled().Export()); len(got) > 0 {
+				t.Errorf("after a fault at write %d the catalog would be changed by itself: %q", at+1, got)
+			}
+			w.apply(exampleDocument())
+			w.wantServed("blog", 1)
+		})
+	}
+}
+
+// 10,000 campaigns where DECKLE_SLOW is set.
+func TestManyCampaigns(t *testing.T) {
+	w := newWorld(t, catalog.Config{})
+	w.run()
+	many := campaigns()
+	start := time.Now()
+	w.big(many)
+	t.Logf("%d campaigns imported and approved in %v", many, time.Since(start))
+
+	data, err := json.Marshal(w.Snapshot().Export())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(data) > catalog.MaxDocumentBytes {
+		t.Fatalf("the export has %d bytes, more than is read", len(data))
+	}
+	start = time.Now()
+	d, err := catalog.DecodeDocument(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	diff, err := w.Import(d)
+	if err != nil || !diff.Empty() {
+		t.Errorf("importing the export: %v", err)
+	}
+	t.Logf("%d bytes decoded and compared in %v", len(data), time.Since(start))
+
+	// All wrong: the first are named, the others counted, nothing is written.
+	for _, c := range d.Campaigns {
+		c.MaxCPM = -1
+	}
+	before := w.Snapshot().Revision()
+	_, err = w.Import(d)
+	invalid, ok := errors.AsType[*catalog.InvalidError](err)
+	if !ok || len(invalid.Problems) != 100 || invalid.More != many-100 {
+		t.Fatalf("got %.200v", err)
+	}
+	if want := fmt.Sprintf("campaigns[%d].maxCpm", 0); invalid.Problems[0].Field != want || w.Snapshot().Revision() != before {
+		t.Errorf("the first problem is %v", invalid.Problems[0])
+	}
+}
