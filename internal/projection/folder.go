@@ -196,7 +196,7 @@ func saveCursor(tx *Tx, projection string, c cursor) error {
 
 // load reads the cursor as it is on disk.
 func (t *Tables) load(ctx context.Context, f *folder) error {
-	c, err := loadCursor(ctx, t.writer, f.projection.Name())
+	c, err := loadCursor(ctx, t.reader, f.projection.Name())
 	if err != nil {
 		return err
 	}

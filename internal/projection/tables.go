@@ -110,7 +110,7 @@ func (t *Tables) open(ctx context.Context, steps fs.FS) (err error) {
 		}
 	}
 	// FULL is not needed: what a power cut takes from the end is folded again.
-	if t.writer, err = openSQLite(t.path, "journal_mode(WAL)", "synchronous(NORMAL)", "cache_size(-16384)"); err != nil {
+	if t.writer, err = openSQLite(t.path, 1, "journal_mode(WAL)", "synchronous(NORMAL)", "cache_size(-16384)"); err != nil {
 		return err
 	}
 	if t.conn, err = t.writer.Conn(ctx); err != nil {
@@ -122,12 +122,13 @@ func (t *Tables) open(ctx context.Context, steps fs.FS) (err error) {
 	if err := t.migrate(ctx, steps); err != nil {
 		return damaged(err)
 	}
-	t.reader, err = openSQLite(t.path, "query_only(1)")
+	t.reader, err = openSQLite(t.path, 4, "query_only(1)")
 	return err
 }
 
-// openSQLite opens a file with pragmas that hold on every connection to it.
-func openSQLite(path string, pragmas ...string) (*sql.DB, error) {
+// openSQLite opens a file with pragmas that hold on every connection to it, of which
+// there are as many as that at most.
+func openSQLite(path string, connections int, pragmas ...string) (*sql.DB, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
@@ -138,7 +139,7 @@ func openSQLite(path string, pragmas ...string) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db.SetMaxOpenConns(4)
+	db.SetMaxOpenConns(connections)
 	return db, nil
 }
 

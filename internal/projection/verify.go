@@ -69,7 +69,7 @@ func Verify(ctx context.Context, path string, src Source, c Config, log *slog.Lo
 	if err := build(ctx, beside, src, c, log, projections, until); err != nil {
 		return 0, err
 	}
-	replayed, err := openSQLite(beside, "query_only(1)")
+	replayed, err := openSQLite(beside, 1, "query_only(1)")
 	if err != nil {
 		return 0, err
 	}
