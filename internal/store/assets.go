@@ -49,7 +49,7 @@ func (a *assets) Put(ctx context.Context, data []byte, contentType string) (stri
 		return "", fault(ctx, operation, err)
 	}
 	if a.store.folder != nil {
-		if err := a.store.folder.room(); err != nil {
+		if err := a.store.folder.take(len(data)); err != nil {
 			return "", fmt.Errorf("%s: %w", operation, err)
 		}
 	}

@@ -50,7 +50,8 @@ type folder struct {
 	marker  marker
 	reserve int64
 
-	// room is measured again when it is older than roomAge.
+	// The disk is measured again when that is older than roomAge; meanwhile what is
+	// written is taken off.
 	measured atomic.Int64 // Unix nanoseconds
 	free     atomic.Int64 // bytes
 }
@@ -211,8 +212,9 @@ func syncFolder(path string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// room returns ErrFull when less than the reserve is free on the folder's disk.
-func (f *folder) room() error {
+// take returns ErrFull when n bytes would leave less than the reserve on the
+// folder's disk.
+func (f *folder) take(n int) error {
 	if now := time.Now().UnixNano(); now-f.measured.Load() > int64(roomAge) {
 		free, err := freeSpace(f.path)
 		if err != nil {
@@ -221,8 +223,8 @@ func (f *folder) room() error {
 		f.free.Store(free)
 		f.measured.Store(now)
 	}
-	if free := f.free.Load(); free < f.reserve {
-		return fmt.Errorf("%w: %d bytes are free on the disk of %s, and %d are kept", ErrFull, free, f.path, f.reserve)
+	if free := f.free.Add(-int64(n)); free < f.reserve {
+		return fmt.Errorf("%w: %d bytes would be free on the disk of %s, and %d are kept", ErrFull, free, f.path, f.reserve)
 	}
 	return nil
 }

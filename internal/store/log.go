@@ -51,7 +51,7 @@ func (s *Store) publish(ctx context.Context, operation, stream string, msg *nats
 	}
 	defer done()
 	if s.folder != nil {
-		if err := s.folder.room(); err != nil {
+		if err := s.folder.take(len(msg.Data)); err != nil {
 			return nil, fmt.Errorf("%s: %w", operation, err)
 		}
 	}
