@@ -18,6 +18,7 @@ package auction
 import (
 	"net/http"
 	"net/netip"
+	"slices"
 	"time"
 
 	"deckle"
@@ -48,6 +49,18 @@ func (r *Request) slot(id string) int {
 		}
 	}
 	return -1
+}
+
+// without is the request without the slots at those places.
+func (r *Request) without(places []int) *Request {
+	rest := *r
+	rest.Slots = nil
+	for i := range r.Slots {
+		if !slices.Contains(places, i) {
+			rest.Slots = append(rest.Slots, r.Slots[i])
+		}
+	}
+	return &rest
 }
 
 // Site is OpenRTB's Site object, as far as we send it.
@@ -83,7 +96,7 @@ type Provider struct {
 }
 
 // A Dialect turns a request into a provider's HTTP call, and its answer into
-// offers. Both are pure and may be called concurrently.
+// offers. Its methods are pure and may be called concurrently.
 type Dialect interface {
 	// Encode builds the call for those slots of the request that this provider is
 	// asked for. With none it returns a nil Call and no error.
@@ -94,6 +107,11 @@ type Dialect interface {
 	// MaxOffers offers of it. An error means that nothing of the answer could be
 	// used; one offer that cannot be read is a NonBid of the answer.
 	Decode(r *Request, body []byte) (Answer, error)
+
+	// Blame reads the text of an answer with status 400, at most its first 2 KiB, and
+	// gives the places in r.Slots of those slots without which the request would not
+	// have been refused. With none there is no use in asking again.
+	Blame(r *Request, text string) []int
 }
 
 // A Call is one HTTP POST to a provider.

@@ -22,7 +22,8 @@ const (
 	maxBody   = 2 << 20  // bytes, after decoding
 	maxDepth  = 32       // of nested JSON objects and arrays
 	maxHeader = 64 << 10 // bytes
-	maxText   = 200      // bytes of an error's text in the log
+	maxText   = 2 << 10  // bytes of an error's text
+	maxLog    = 200      // bytes of that in the log
 )
 
 var (
@@ -35,10 +36,13 @@ var (
 // says in plain text what it did not like.
 type statusError struct {
 	code int
-	text string // the first line of the body
+	text string // at most maxText bytes
 }
 
-func (e *statusError) Error() string { return fmt.Sprintf("status %d: %q", e.code, e.text) }
+func (e *statusError) Error() string {
+	line, _, _ := strings.Cut(e.text, "\n")
+	return fmt.Sprintf("status %d: %.*q", e.code, maxLog, line)
+}
 
 // newClient makes the one client for all providers: no proxy of the environment,
 // no cookies, no redirects (a bid request holds a reader's data and goes where the
@@ -90,10 +94,16 @@ func (h *House) ask(ctx context.Context, r *Request, rank int) (rep reply) {
 		rep.rank, rep.elapsed = rank, time.Since(start)
 	}()
 
-	answer, err := h.call(ctx, r, p)
+	answer, refused, err := h.negotiate(ctx, r, p)
 	if answer != nil {
 		rep.nbr = answer.NBR
 		rep.verdict, err = h.judge(ctx, r, rank, answer)
+	}
+	if refused > 0 {
+		if rep.nonBids == nil {
+			rep.nonBids = make(map[NonBidReason]int)
+		}
+		rep.nonBids[ReasonImpRefused] += refused
 	}
 	rep.status = status(ctx, err)
 	switch {
@@ -123,6 +133,28 @@ func status(ctx context.Context, err error) Status {
 		return StatusParse
 	}
 	return StatusTransport
+}
+
+// negotiate calls p. Where single slots are why it refuses the request, it calls p
+// once more without them if time remains: one stored request that is missing there
+// must not cost the page its auction. It returns how many slots were left out.
+func (h *House) negotiate(ctx context.Context, r *Request, p *Provider) (answer *Answer, refused int, err error) {
+	answer, err = h.call(ctx, r, p)
+	refusal, ok := errors.AsType[*statusError](err)
+	if !ok || refusal.code != http.StatusBadRequest {
+		return answer, 0, err
+	}
+	blamed := p.Dialect.Blame(r, refusal.text)
+	if len(blamed) == 0 {
+		return nil, 0, err
+	}
+	answer, errAgain := h.call(ctx, r.without(blamed), p)
+	if nothingLeft := answer == nil && errAgain == nil; nothingLeft || errors.Is(errAgain, errNoTime) {
+		return nil, 0, err
+	}
+	h.log.LogAttrs(ctx, slog.LevelDebug, "provider refused slots", slog.String("provider", p.Name),
+		slog.Int("slots", len(blamed)), slog.Any("err", err))
+	return answer, len(blamed), errAgain
 }
 
 // call encodes, posts and decodes. A nil answer without an error means that p has
@@ -182,24 +214,15 @@ func (h *House) post(ctx context.Context, c *Call, body *bytes.Buffer) (found bo
 	case http.StatusNoContent:
 		return false, nil
 	}
-	return false, &statusError{resp.StatusCode, firstLine(resp.Body)}
+	return false, &statusError{resp.StatusCode, errorText(resp)}
 }
 
 // readBody decodes the body of resp into dst, at most maxBody bytes, however
 // small the bytes were that they were made from.
 func readBody(dst *bytes.Buffer, resp *http.Response) error {
-	var src io.Reader = resp.Body
-	coding := strings.ToLower(strings.TrimSpace(resp.Header.Get("Content-Encoding")))
-	switch coding {
-	case "", "identity":
-	case "gzip", "x-gzip": // RFC 9110 section 8.4.1.3
-		z, err := gzip.NewReader(src)
-		if err != nil {
-			return errors.Join(errUnreadable, err)
-		}
-		src = z
-	default:
-		return fmt.Errorf("coding %.20q: %w", coding, errUnreadable)
+	src, err := decoded(resp)
+	if err != nil {
+		return err
 	}
 	n, err := dst.ReadFrom(io.LimitReader(src, maxBody+1))
 	switch {
@@ -211,11 +234,30 @@ func readBody(dst *bytes.Buffer, resp *http.Response) error {
 	return err
 }
 
-// firstLine is the beginning of an error's plain text.
-func firstLine(r io.Reader) string {
-	b, _ := io.ReadAll(io.LimitReader(r, maxText)) // what has been read is good enough for a log
-	line, _, _ := bytes.Cut(b, []byte("\n"))
-	return string(line)
+// decoded is the body of resp without its content coding.
+func decoded(resp *http.Response) (io.Reader, error) {
+	coding := strings.ToLower(strings.TrimSpace(resp.Header.Get("Content-Encoding")))
+	switch coding {
+	case "", "identity":
+		return resp.Body, nil
+	case "gzip", "x-gzip": // RFC 9110 section 8.4.1.3
+		z, err := gzip.NewReader(resp.Body)
+		if err != nil {
+			return nil, errors.Join(errUnreadable, err)
+		}
+		return z, nil
+	}
+	return nil, fmt.Errorf("coding %.20q: %w", coding, errUnreadable)
+}
+
+// errorText is the beginning of an error's plain text, as far as it can be read.
+func errorText(resp *http.Response) string {
+	src, err := decoded(resp)
+	if err != nil {
+		return ""
+	}
+	b, _ := io.ReadAll(io.LimitReader(src, maxText))
+	return string(b)
 }
 
 func (h *House) buffer() *bytes.Buffer {

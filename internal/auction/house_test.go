@@ -22,7 +22,10 @@ type plain struct {
 	url    string
 	encode func(tmax time.Duration) (*auction.Call, error) // default: a call to url
 	decode func()                                          // called first, if set
+	blame  []int                                           // for whatever a 400 says
 }
+
+func (d plain) Blame(*auction.Request, string) []int { return d.blame }
 
 func (d plain) Encode(_ *auction.Request, tmax time.Duration) (*auction.Call, error) {
 	if d.encode != nil {

@@ -37,6 +37,8 @@ func (d decoded) Encode(*auction.Request, time.Duration) (*auction.Call, error) 
 	return &auction.Call{URL: d.url}, nil
 }
 
+func (d decoded) Blame(*auction.Request, string) []int { return nil }
+
 func (d decoded) Decode(*auction.Request, []byte) (auction.Answer, error) {
 	a := d.answer
 	a.Offers = append([]auction.Offer(nil), a.Offers...)

@@ -103,14 +103,15 @@ const (
 	StatusLaunch     Status = "launch"      // the request could not be built
 )
 
-// A NonBid is an offer, or a seat's silence, that can win nothing, and why.
+// A NonBid is an offer, a seat's silence, or a slot that was not asked for, and why
+// it can win nothing.
 type NonBid struct {
 	Seat   string
 	ImpID  string
 	Reason NonBidReason
 }
 
-// NonBidReason says why an offer can win nothing. The set is closed: it is a
+// NonBidReason says why a [NonBid] can win nothing. The set is closed: it is a
 // metric's label. The numbers are OpenRTB's loss reason codes.
 type NonBidReason string
 
@@ -132,6 +133,10 @@ const (
 	ReasonBlockedCategory NonBidReason = "blocked_category" // 209
 	ReasonTooMany         NonBidReason = "too_many"         // 3: beyond [MaxOffers] of one answer
 )
+
+// ReasonImpRefused is a slot's: the provider refuses every request that holds it
+// and has been asked without it.
+const ReasonImpRefused NonBidReason = "imp_refused"
 
 // What a provider reports of a seat that has not bid, or whose bid it has
 // rejected itself. The numbers are OpenRTB's non-bid status codes.

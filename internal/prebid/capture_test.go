@@ -187,7 +187,7 @@ func TestCaptures(t *testing.T) {
 		{name: "one-bidder-badsize", status: "nobid", nonBids: nonBids{"size": 1}},
 		{name: "one-bidder-noadm", status: "nobid", nonBids: nonBids{"no_markup": 1}},
 		{name: "gdpr-no-consent", status: "nobid"},
-		{name: "dup-imp-ids", status: "http_status"},
+		{name: "dup-imp-ids", status: "http_status", nonBids: nonBids{"imp_refused": 1}}, // it is asked once more and says the same
 		{name: "unknown-stored-imp", status: "http_status"},
 	}
 	tested := make(map[string]bool)
