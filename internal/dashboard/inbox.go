@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -117,6 +118,9 @@ func (d *Dashboard) decide(v visit) error {
 		return badForm("It neither approves nor rejects.")
 	}
 	x, err := change(v.r.Context(), v.r.PathValue("site"), v.r.PathValue("creative"), uint32(version), catalog.Write{By: by, Revision: revision})
+	if errors.Is(err, catalog.ErrConflict) { // the inbox has what is left
+		err, done = nil, "decided"
+	}
 	if err != nil {
 		return err
 	}

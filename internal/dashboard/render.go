@@ -137,6 +137,8 @@ func flash(done string) string {
 		return "Approved."
 	case "rejected":
 		return "Rejected."
+	case "decided":
+		return "Nothing was changed: somebody had decided about that meanwhile."
 	}
 	return ""
 }

@@ -10,10 +10,10 @@ import (
 	"image"
 	"image/color"
 	"image/png"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -219,4 +219,11 @@ func (w *world) serve() string {
 	return s.URL
 }
 
-var _ = io.Discard
+type obsCheck = obs.Check
+
+func parsePrefixes(texts ...string) (prefixes []netip.Prefix) {
+	for _, text := range texts {
+		prefixes = append(prefixes, netip.MustParsePrefix(text))
+	}
+	return prefixes
+}
