@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -37,23 +38,26 @@ func newWorld(t testing.TB, c catalog.Config) *world {
 	return &world{TB: t, Catalog: catalog.New(kv, keys, c), ctx: t.Context(), kv: kv, keys: keys}
 }
 
-// run follows the catalog until the test ends, and waits until it has been read.
-func (w *world) run() {
+// run follows the catalog until the test ends, or stop is called, and waits until it
+// has been read.
+func (w *world) run() (stop func()) {
 	w.Helper()
-	ctx, stop := context.WithCancel(w.ctx)
+	ctx, cancel := context.WithCancel(w.ctx)
 	done := make(chan error, 1)
 	go func() { done <- w.Run(ctx) }()
-	w.Cleanup(func() {
-		stop()
+	stop = sync.OnceFunc(func() {
+		cancel()
 		if err := <-done; err != nil {
 			w.Errorf("Run = %v", err)
 		}
 	})
+	w.Cleanup(stop)
 	select {
 	case <-w.Loaded():
 	case err := <-done:
 		w.Fatalf("Run ended: %v", err)
 	}
+	return stop
 }
 
 // settled waits until the node has seen everything and done what follows from it.
