@@ -42,7 +42,7 @@ func (c *replayCmd) Run(ctx context.Context, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
-	journal := projection.FromLog(st.Journal())
+	journal := st.Journal()
 	if c.Verify {
 		return verifyReports(ctx, cfg, journal, log, out)
 	}
@@ -65,7 +65,7 @@ func openStopped(ctx context.Context, cfg *config.Config, log *slog.Logger) (*st
 	return st, err
 }
 
-func rebuildReports(ctx context.Context, cfg *config.Config, journal projection.Source, log *slog.Logger, out io.Writer) error {
+func rebuildReports(ctx context.Context, cfg *config.Config, journal store.Log, log *slog.Logger, out io.Writer) error {
 	seq, err := projection.Rebuild(ctx, reportFile(cfg), journal, projectionConfig(cfg), log, projections()...)
 	if err != nil {
 		return fmt.Errorf("replay: %w", err)
@@ -77,7 +77,7 @@ func rebuildReports(ctx context.Context, cfg *config.Config, journal projection.
 // maxDifferences is how many rows that differ are printed.
 const maxDifferences = 100
 
-func verifyReports(ctx context.Context, cfg *config.Config, journal projection.Source, log *slog.Logger, out io.Writer) error {
+func verifyReports(ctx context.Context, cfg *config.Config, journal store.Log, log *slog.Logger, out io.Writer) error {
 	differences := 0
 	show := func(d projection.Difference) error {
 		if differences++; differences > maxDifferences {

@@ -2,13 +2,11 @@ package projection_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"runtime"
 	"testing"
 
-	"deckle/internal/journal"
 	"deckle/internal/projection"
 	"deckle/internal/store"
 )
@@ -30,7 +28,7 @@ func BenchmarkTables(b *testing.B) {
 
 // BenchmarkHot folds it in memory, envelopes decoded from their bytes.
 func BenchmarkHot(b *testing.B) {
-	l := encode(b, traffic(100_000, 1))
+	l := traffic(100_000, 1)
 	b.ReportAllocs()
 	for b.Loop() {
 		warmUp(b, l)
@@ -41,7 +39,7 @@ func BenchmarkHot(b *testing.B) {
 // BenchmarkRestart is what a node does before it is ready, with 1,000,000 events in
 // the journal; and how much memory it then holds.
 func BenchmarkRestart(b *testing.B) {
-	l := encode(b, traffic(1_000_000, 1))
+	l := traffic(1_000_000, 1)
 	var before, after runtime.MemStats
 	for b.Loop() {
 		b.StopTimer()
@@ -75,7 +73,7 @@ func warmUp(b *testing.B, l store.Log) *projection.Hot {
 	hot := projection.NewHot(projection.Config{}, quiet)
 	ctx, stop := context.WithCancel(b.Context())
 	done := make(chan error, 1)
-	go func() { done <- hot.Run(ctx, projection.FromLog(l)) }()
+	go func() { done <- hot.Run(ctx, l) }()
 	if err := hot.Wait(ctx); err != nil {
 		b.Fatal(err)
 	}
@@ -84,41 +82,4 @@ func warmUp(b *testing.B, l store.Log) *projection.Hot {
 		b.Fatal(err)
 	}
 	return hot
-}
-
-// A logInMemory is what can be read of a log.
-type logInMemory [][]byte
-
-func encode(tb testing.TB, h *history) logInMemory {
-	var l logInMemory
-	for _, e := range h.envelopes {
-		var events []journal.Event
-		for _, r := range e.Records {
-			events = append(events, r.Event)
-		}
-		data, err := journal.Encode(events)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		l = append(l, data)
-	}
-	return l
-}
-
-func (l logInMemory) Append(context.Context, string, []byte) (store.Seq, error) {
-	return 0, errors.New("read only")
-}
-
-func (l logInMemory) Read(ctx context.Context, from store.Seq, yield func(store.Message) error) error {
-	for i := int(from) - 1; i < len(l); i++ {
-		if err := yield(store.Message{Seq: store.Seq(i + 1), Data: l[i]}); err != nil {
-			return err
-		}
-	}
-	<-ctx.Done()
-	return nil
-}
-
-func (l logInMemory) State(context.Context) (store.LogState, error) {
-	return store.LogState{First: 1, Last: store.Seq(len(l))}, nil
 }

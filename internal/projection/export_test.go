@@ -16,9 +16,9 @@ func (t *Tables) SetBatch(n int) { t.batch = n }
 func (t *Tables) BeforeCommit(f func() error) { t.beforeCommit = f }
 
 // FoldTo folds every projection to the envelope until, once.
-func (t *Tables) FoldTo(ctx context.Context, src Source, until store.Seq) error {
+func (t *Tables) FoldTo(ctx context.Context, log store.Log, until store.Seq) error {
 	for _, f := range t.folders {
-		if err := t.fold(ctx, src, f, until); err != nil {
+		if err := t.fold(ctx, log, f, until); err != nil {
 			return err
 		}
 	}

@@ -38,15 +38,14 @@ type cursor struct {
 	events, repeats int64
 }
 
-// Run folds what src has and what comes, until ctx is done. A projection that fails
+// Run folds what the journal has and what comes, until ctx is done. A projection that fails
 // stops and says so in [Tables.Checks], and the others go on; Run waits for ctx all
 // the same. What may pass (a full disk, a store out of reach) is tried again.
-func (t *Tables) Run(ctx context.Context, src Source) error {
+func (t *Tables) Run(ctx context.Context, log store.Log) error {
 	var g sync.WaitGroup
 	for _, f := range t.folders {
 		g.Go(func() {
-			log := t.log.With("projection", f.projection.Name())
-			f.health.keepGoing(ctx, log, func() error { return t.fold(ctx, src, f, forever) })
+			f.health.keepGoing(ctx, t.log.With("projection", f.projection.Name()), func() error { return t.fold(ctx, log, f, forever) })
 		})
 	}
 	g.Wait()
@@ -57,29 +56,29 @@ func (t *Tables) Run(ctx context.Context, src Source) error {
 // forever is beyond the end of every journal.
 const forever = store.Seq(math.MaxUint64)
 
-// fold reads src from the cursor to the envelope until, and folds it in batches.
+// fold reads the journal from the cursor to the envelope until, and folds it in batches.
 // While one is committed the next is read.
-func (t *Tables) fold(ctx context.Context, src Source, f *folder, until store.Seq) error {
+func (t *Tables) fold(ctx context.Context, log store.Log, f *folder, until store.Seq) error {
 	if err := t.load(ctx, f); err != nil {
 		return err
 	}
-	if err := t.examine(ctx, src, f); err != nil {
+	if err := t.examine(ctx, log, f); err != nil {
 		return err
 	}
 	if f.at.seq >= until {
 		return nil
 	}
 	g, ctx := errgroup.WithContext(ctx)
-	came := make(chan Envelope, maxAhead)
+	came := make(chan []journal.Record, maxAhead)
 	g.Go(func() error {
 		defer close(came)
-		err := src.Read(ctx, f.at.seq+1, func(e Envelope) error {
+		err := journal.Read(ctx, log, f.at.seq+1, func(envelope []journal.Record) error {
 			select {
-			case came <- e:
+			case came <- envelope:
 			case <-ctx.Done():
 				return ctx.Err()
 			}
-			if e.Seq >= until {
+			if envelope[0].Seq >= until {
 				return errEnough
 			}
 			return nil
@@ -90,8 +89,8 @@ func (t *Tables) fold(ctx context.Context, src Source, f *folder, until store.Se
 		return err
 	})
 	g.Go(func() error {
-		for e := range came {
-			if err := t.step(ctx, f, t.gather(e, came)); err != nil {
+		for envelope := range came {
+			if err := t.step(ctx, f, t.gather(envelope, came)); err != nil {
 				return err
 			}
 		}
@@ -101,16 +100,16 @@ func (t *Tables) fold(ctx context.Context, src Source, f *folder, until store.Se
 }
 
 // gather returns first and what else has come, up to a batch.
-func (t *Tables) gather(first Envelope, came <-chan Envelope) []Envelope {
-	batch := []Envelope{first}
-	for n := len(first.Records); n < t.batch; {
+func (t *Tables) gather(first []journal.Record, came <-chan []journal.Record) [][]journal.Record {
+	batch := [][]journal.Record{first}
+	for n := len(first); n < t.batch; {
 		select {
-		case e, ok := <-came:
+		case envelope, ok := <-came:
 			if !ok {
 				return batch
 			}
-			batch = append(batch, e)
-			n += len(e.Records)
+			batch = append(batch, envelope)
+			n += len(envelope)
 		default:
 			return batch
 		}
@@ -120,12 +119,12 @@ func (t *Tables) gather(first Envelope, came <-chan Envelope) []Envelope {
 
 // step folds a batch: its rows, the ids that are remembered, and the cursor, in one
 // transaction.
-func (t *Tables) step(ctx context.Context, f *folder, batch []Envelope) error {
+func (t *Tables) step(ctx context.Context, f *folder, batch [][]journal.Record) error {
 	next := f.at
 	err := t.transact(ctx, func(tx *Tx) error {
-		for _, e := range batch {
-			if err := t.apply(tx, f.projection, &next, e); err != nil {
-				return fmt.Errorf("fold envelope %d: %w", e.Seq, err)
+		for _, envelope := range batch {
+			if err := t.apply(tx, f.projection, &next, envelope); err != nil {
+				return fmt.Errorf("fold envelope %d: %w", envelope[0].Seq, err)
 			}
 		}
 		return saveCursor(tx, f.projection.Name(), next)
@@ -139,9 +138,9 @@ func (t *Tables) step(ctx context.Context, f *folder, batch []Envelope) error {
 }
 
 // apply folds one envelope and moves at behind it.
-func (t *Tables) apply(tx *Tx, p Projection, at *cursor, e Envelope) error {
-	for i := range e.Records {
-		rec := &e.Records[i]
+func (t *Tables) apply(tx *Tx, p Projection, at *cursor, envelope []journal.Record) error {
+	for i := range envelope {
+		rec := &envelope[i]
 		before := at.time.generation(t.config.remember())
 		at.time = at.time.after(rec)
 		generation := at.time.generation(t.config.remember())
@@ -166,7 +165,7 @@ func (t *Tables) apply(tx *Tx, p Projection, at *cursor, e Envelope) error {
 			return err
 		}
 	}
-	at.seq = e.Seq
+	at.seq = envelope[0].Seq
 	return nil
 }
 
@@ -226,10 +225,10 @@ func loadCursor(ctx context.Context, db *sql.DB, projection string) (cursor, err
 	return c, nil
 }
 
-// examine makes sure that src goes on where the projection stands: that no event
+// examine makes sure that the journal goes on where the projection stands: that no event
 // between is missing, and that it is the same journal.
-func (t *Tables) examine(ctx context.Context, src Source, f *folder) error {
-	state, err := src.State(ctx)
+func (t *Tables) examine(ctx context.Context, log store.Log, f *folder) error {
+	state, err := log.State(ctx)
 	if err != nil {
 		return err
 	}
@@ -241,27 +240,18 @@ func (t *Tables) examine(ctx context.Context, src Source, f *folder) error {
 	case f.at.seq < max(state.First, 1):
 		return nil // nothing of what we have folded is still there
 	}
-	last, err := readOne(ctx, src, f.at.seq)
-	if err != nil {
+	var last journal.Record
+	err = journal.Read(ctx, log, f.at.seq, func(envelope []journal.Record) error {
+		last = envelope[len(envelope)-1]
+		return errEnough
+	})
+	if !errors.Is(err, errEnough) {
 		return err
 	}
-	if e := last.Records[len(last.Records)-1]; last.Seq != f.at.seq || e.ID() != f.at.event {
+	if last.ID() != f.at.event {
 		return fmt.Errorf("%w: envelope %d is another one", ErrOtherJournal, f.at.seq)
 	}
 	return nil
-}
-
-// readOne reads the envelope at seq, or the next one where there is none.
-func readOne(ctx context.Context, src Source, seq store.Seq) (Envelope, error) {
-	var one Envelope
-	err := src.Read(ctx, seq, func(e Envelope) error {
-		one = e
-		return errEnough
-	})
-	if errors.Is(err, errEnough) {
-		return one, nil
-	}
-	return Envelope{}, errors.Join(err, ctx.Err())
 }
 
 // errEnough ends a Read whose yield has what it wanted.

@@ -15,7 +15,7 @@ import (
 // retryPeriod is how long a fold waits after a failure that may pass.
 const retryPeriod = 5 * time.Second
 
-// errEnded says that a source returned from Read, which has no end.
+// errEnded says that reading the journal ended, which it should not.
 var errEnded = errors.New("the journal ended")
 
 // health says whether a fold goes on.

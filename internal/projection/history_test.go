@@ -3,7 +3,8 @@ package projection_test
 import (
 	"context"
 	"fmt"
-	"sync"
+	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -12,95 +13,54 @@ import (
 	"deckle"
 	"deckle/internal/journal"
 	"deckle/internal/journal/journaltest"
-	"deckle/internal/projection"
 	"deckle/internal/store"
+	"deckle/internal/store/memory"
 )
 
-// A history is a journal in a slice. It may grow while it is read.
+// A history is a journal in memory, and what is in it.
 type history struct {
-	mu        sync.Mutex
-	envelopes []projection.Envelope // from first on
-	first     store.Seq             // 0 = 1
-	more      chan struct{}         // closed and replaced when it grows
-	fail      error                 // what Read and State return, once
+	*memory.Log
+	envelopes [][]journal.Record
 }
 
-func (h *history) Read(ctx context.Context, from store.Seq, yield func(projection.Envelope) error) error {
-	for next := max(from, 1); ; next++ {
-		e, err := h.wait(ctx, next)
-		if err != nil || ctx.Err() != nil {
-			return err
-		}
-		if err := yield(e); err != nil {
-			return err
-		}
-	}
-}
-
-// wait returns the envelope at seq when there is one; when ctx is done it returns
-// nothing.
-func (h *history) wait(ctx context.Context, seq store.Seq) (projection.Envelope, error) {
-	for {
-		h.mu.Lock()
-		err := h.fail
-		h.fail = nil
-		first := max(h.first, 1)
-		if err == nil && seq < first {
-			err = journal.ErrGap
-		}
-		if err == nil && int(seq-first) < len(h.envelopes) {
-			defer h.mu.Unlock()
-			return h.envelopes[seq-first], nil
-		}
-		if h.more == nil {
-			h.more = make(chan struct{})
-		}
-		more := h.more
-		h.mu.Unlock()
-		if err != nil {
-			return projection.Envelope{}, err
-		}
-		select {
-		case <-more:
-		case <-ctx.Done():
-			return projection.Envelope{}, nil
-		}
-	}
-}
-
-func (h *history) State(context.Context) (store.LogState, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if err := h.fail; err != nil {
-		h.fail = nil
-		return store.LogState{}, err
-	}
-	first := max(h.first, 1)
-	return store.LogState{First: first, Last: first + store.Seq(len(h.envelopes)) - 1}, nil
-}
+func newHistory() *history { return &history{Log: memory.NewLog()} }
 
 // add appends one envelope.
 func (h *history) add(events ...journal.Event) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	e := projection.Envelope{Seq: max(h.first, 1) + store.Seq(len(h.envelopes))}
-	for i, event := range events {
-		e.Records = append(e.Records, journal.Record{Seq: e.Seq, Index: i, Event: event})
+	data, err := journal.Encode(events)
+	if err != nil {
+		panic(err)
 	}
-	h.envelopes = append(h.envelopes, e)
-	if h.more != nil {
-		close(h.more)
-		h.more = nil
+	seq, err := h.Append(context.Background(), strconv.Itoa(len(h.envelopes)), data)
+	if err != nil {
+		panic(err)
 	}
+	envelope := make([]journal.Record, len(events))
+	for i, e := range events {
+		envelope[i] = journal.Record{Seq: seq, Index: i, Event: e}
+	}
+	h.envelopes = append(h.envelopes, envelope)
 }
 
-func (h *history) last() store.Seq { return max(h.first, 1) + store.Seq(len(h.envelopes)) - 1 }
+func (h *history) last() store.Seq { return store.Seq(len(h.envelopes)) }
 
-func (h *history) records() (all []journal.Record) {
-	for _, e := range h.envelopes {
-		all = append(all, e.Records...)
+func (h *history) records() []journal.Record { return slices.Concat(h.envelopes...) }
+
+// copied is another journal with the envelopes up to one of h.
+func (h *history) copied(until int) *history {
+	c := newHistory()
+	for _, envelope := range h.envelopes[:until] {
+		c.add(events(envelope)...)
 	}
-	return all
+	return c
+}
+
+func events(envelope []journal.Record) []journal.Event {
+	list := make([]journal.Event, len(envelope))
+	for i, r := range envelope {
+		list[i] = r.Event
+	}
+	return list
 }
 
 // monday is the day on which every history begins.
@@ -110,7 +70,7 @@ var monday = time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
 // repeats within and beyond what is remembered, leases that are too small, sealed or
 // unknown, clocks that differ, silent days.
 func drawHistory(t *rapid.T) *history {
-	h := &history{}
+	h := newHistory()
 	at := monday.Add(time.Duration(rapid.IntRange(0, 6*24).Draw(t, "hour")) * time.Hour)
 	for range rapid.IntRange(1, 40).Draw(t, "envelopes") {
 		var events []journal.Event
@@ -169,7 +129,7 @@ func impression(n int) journal.Event {
 // traffic makes n events as a busy day has them, some fifty an envelope, for what
 // rapid would be too slow for.
 func traffic(n int, seed uint64) *history {
-	h := &history{}
+	h := newHistory()
 	g := journaltest.New(seed, journaltest.Config{Start: monday.Add(8 * time.Hour), Sites: 5, Advertisers: 20, Campaigns: 25, Lease: 40_000})
 	for left := n; left > 0; left -= 50 {
 		h.add(g.Take(min(left, 50))...)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"deckle"
+	"deckle/internal/journal"
 	"deckle/internal/obs"
 	"deckle/internal/store"
 )
@@ -35,17 +36,17 @@ func NewHot(c Config, log *slog.Logger) *Hot {
 	return &Hot{log: log, warm: make(chan struct{}), state: newState(c)}
 }
 
-// Run folds what src has and what comes, until ctx is done. When src cannot be read
-// any more, it stops and says so in [Hot.Check], and waits for ctx all the same:
+// Run folds what the journal has and what comes, until ctx is done. When that cannot
+// be read any more, it stops and says so in [Hot.Check], and waits for ctx all the same:
 // pages need none of this. A store out of reach is asked again.
-func (h *Hot) Run(ctx context.Context, src Source) error {
-	h.health.keepGoing(ctx, h.log.With("projection", "hot"), func() error { return h.fold(ctx, src) })
+func (h *Hot) Run(ctx context.Context, log store.Log) error {
+	h.health.keepGoing(ctx, h.log.With("projection", "hot"), func() error { return h.fold(ctx, log) })
 	<-ctx.Done()
 	return nil
 }
 
-func (h *Hot) fold(ctx context.Context, src Source) error {
-	state, err := src.State(ctx)
+func (h *Hot) fold(ctx context.Context, log store.Log) error {
+	state, err := log.State(ctx)
 	if err != nil {
 		return err
 	}
@@ -54,13 +55,13 @@ func (h *Hot) fold(ctx context.Context, src Source) error {
 	from := max(h.seq+1, state.First)
 	h.mu.Unlock()
 	h.warmUp(from - 1)
-	return src.Read(ctx, from, func(e Envelope) error {
-		for i := range e.Records {
+	return journal.Read(ctx, log, from, func(envelope []journal.Record) error {
+		for i := range envelope {
 			h.mu.Lock()
-			h.state.apply(&e.Records[i])
+			h.state.apply(&envelope[i])
 			h.mu.Unlock()
 		}
-		h.warmUp(e.Seq)
+		h.warmUp(envelope[0].Seq)
 		h.health.recovered()
 		return nil
 	})

@@ -2,7 +2,6 @@ package projection_test
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"math"
 	"testing"
@@ -49,6 +48,7 @@ func sameEngagement(a, b projection.Engagement) bool {
 
 // The fold knows of any journal what a judge who looks at every event knows.
 func TestHotIsWhatTheJudgeSays(t *testing.T) {
+	checks(t, 1_000)
 	rapid.Check(t, func(t *rapid.T) {
 		h := drawHistory(t)
 		c := projection.Config{HardHour: rapid.Bool().Draw(t, "hour")}
@@ -105,6 +105,7 @@ func checkWindows(t *rapid.T, hot *projection.Hot, j *judge, c projection.Config
 
 // Leases are the judge's too, until they are forgotten two days after their seal.
 func TestHotLeases(t *testing.T) {
+	checks(t, 1_000)
 	rapid.Check(t, func(t *rapid.T) {
 		h := drawHistory(t)
 		hot, j := fold(t, h, projection.Config{}), newJudge(h.records(), projection.Config{}, true)
@@ -126,7 +127,7 @@ func TestHotLeases(t *testing.T) {
 
 // A quiet week takes weight from what readers did and leaves its ratios.
 func TestQuietWeekKeepsTheRatios(t *testing.T) {
-	h := &history{}
+	h := newHistory()
 	for i := range 60 {
 		e := impression(i)
 		h.add(e)
@@ -154,8 +155,8 @@ func TestQuietWeekKeepsTheRatios(t *testing.T) {
 // It is warm when it has what was in the journal at the start, and not before.
 func TestWarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := &history{}
-		slow := &gate{Source: h, pass: make(chan struct{})}
+		h := newHistory()
+		slow := &gate{Log: h, pass: make(chan struct{})}
 		for range 3 {
 			h.add(journal.Event{Kind: journal.Lease, At: monday, Lease: "l", Line: "campaign/c", Amount: 1})
 		}
@@ -177,15 +178,15 @@ func TestWarm(t *testing.T) {
 
 // gate lets one envelope through at a time.
 type gate struct {
-	projection.Source
+	store.Log
 	pass chan struct{}
 }
 
-func (g *gate) Read(ctx context.Context, from store.Seq, yield func(projection.Envelope) error) error {
-	return g.Source.Read(ctx, from, func(e projection.Envelope) error {
+func (g *gate) Read(ctx context.Context, from store.Seq, yield func(store.Message) error) error {
+	return g.Log.Read(ctx, from, func(m store.Message) error {
 		select {
 		case <-g.pass:
-			return yield(e)
+			return yield(m)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -193,7 +194,7 @@ func (g *gate) Read(ctx context.Context, from store.Seq, yield func(projection.E
 }
 
 func TestEmptyJournalIsWarm(t *testing.T) {
-	if hot := fold(t, &history{}, projection.Config{}); hot.Seq() != 0 {
+	if hot := fold(t, newHistory(), projection.Config{}); hot.Seq() != 0 {
 		t.Error("folded something")
 	}
 }
@@ -202,22 +203,24 @@ func TestEmptyJournalIsWarm(t *testing.T) {
 // cannot be read ends the fold and takes the node out of service.
 func TestHotFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := &history{fail: store.ErrUnavailable}
+		h := newHistory()
 		lease := journal.Event{Kind: journal.Lease, At: monday, Lease: "l", Line: "campaign/c", Amount: 10}
 		h.add(lease)
+		h.Close()
 		hot := projection.NewHot(projection.Config{}, quiet)
 		go hot.Run(t.Context(), h)
 		synctest.Wait()
 		if c := hot.Check(); c.State != obs.NotReady {
 			t.Errorf("store out of reach: %+v", c)
 		}
+		h.Reopen()
 		time.Sleep(10 * time.Second) // of the bubble
 		if c := hot.Check(); c.State != obs.OK || !hot.Warm() {
 			t.Errorf("store back: %+v", c)
 		}
-		h.mu.Lock()
-		h.fail = errors.New("envelope 2 is corrupt")
-		h.mu.Unlock()
+		if _, err := h.Append(t.Context(), "x", []byte("not an envelope")); err != nil {
+			t.Fatal(err)
+		}
 		h.add(lease)
 		synctest.Wait()
 		if c := hot.Check(); c.State != obs.NotReady {

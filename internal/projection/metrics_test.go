@@ -13,7 +13,7 @@ import (
 )
 
 func TestMetrics(t *testing.T) {
-	h := &history{}
+	h := newHistory()
 	h.add(journal.Event{Kind: journal.Lease, At: monday, Lease: "l1", Line: "campaign/c1", Amount: 250}, impression(0), impression(1))
 	h.add(impression(2), impression(0))
 	tables := open(t, filepath.Join(t.TempDir(), "report.db"))

@@ -7,17 +7,16 @@
 // is the latest [journal.Event.At] so far. Every event counts once by its id, and a
 // suspect one counts as suspect and as nothing else.
 //
-// Nothing waits for a projection: it follows the journal in goroutines of its own,
+// The journal comes as the [store.Log] that it is in, envelope by envelope. Nothing
+// waits for a projection: it follows the journal in goroutines of its own,
 // and one that fails stops alone and says so in its [obs.Check].
 package projection
 
 import (
-	"context"
 	"errors"
 	"time"
 
 	"deckle/internal/journal"
-	"deckle/internal/store"
 )
 
 // A Projection folds the journal into tables of its own in report.db.
@@ -35,26 +34,6 @@ type Projection interface {
 
 	// Repeat is called in place of Apply for an event that has been applied.
 	Repeat(tx *Tx, rec journal.Record) error
-}
-
-// An Envelope is what the journal made durable at once: some events in their
-// order. It belongs to whoever it is given to.
-type Envelope struct {
-	Seq     store.Seq
-	Records []journal.Record // at least one; all have Seq
-}
-
-// A Source is the journal, as a projection reads it. Its methods may be called
-// concurrently.
-type Source interface {
-	// Read calls yield for every envelope from the place from on, in order, as they
-	// come, until ctx is done (then it returns nil), yield returns an error (then it
-	// returns that), or the store fails. It never passes over what is missing: that
-	// is [journal.ErrGap].
-	Read(ctx context.Context, from store.Seq, yield func(Envelope) error) error
-
-	// State says which envelopes there are.
-	State(ctx context.Context) (store.LogState, error)
 }
 
 var (

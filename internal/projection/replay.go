@@ -18,26 +18,26 @@ import (
 //
 // The journal must have its beginning: what an archive has taken out of it would be
 // missing from every report.
-func Rebuild(ctx context.Context, path string, src Source, c Config, log *slog.Logger, projections ...Projection) (store.Seq, error) {
+func Rebuild(ctx context.Context, path string, journal store.Log, c Config, log *slog.Logger, projections ...Projection) (store.Seq, error) {
 	held, err := lock(path)
 	if err != nil {
 		return 0, err
 	}
 	defer held.Close()
-	state, err := src.State(ctx)
+	state, err := journal.State(ctx)
 	if err != nil {
 		return 0, err
 	}
 	beside := path + ".new"
 	defer removeFile(beside)
-	if err := build(ctx, beside, src, c, log, projections, func(string) store.Seq { return state.Last }); err != nil {
+	if err := build(ctx, beside, journal, c, log, projections, func(string) store.Seq { return state.Last }); err != nil {
 		return 0, err
 	}
 	return state.Last, replace(path, beside)
 }
 
-// build folds src into a new file, each projection to an envelope of its own.
-func build(ctx context.Context, path string, src Source, c Config, log *slog.Logger, projections []Projection, until func(projection string) store.Seq) (err error) {
+// build folds the journal into a new file, each projection to an envelope of its own.
+func build(ctx context.Context, path string, journal store.Log, c Config, log *slog.Logger, projections []Projection, until func(projection string) store.Seq) (err error) {
 	if err := removeFile(path); err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func build(ctx context.Context, path string, src Source, c Config, log *slog.Log
 	defer func() { err = errors.Join(err, t.Close()) }()
 	for _, f := range t.folders {
 		end := until(f.projection.Name())
-		err := t.fold(ctx, src, f, end)
+		err := t.fold(ctx, journal, f, end)
 		if err == nil && f.at.seq < end {
 			err = cmp.Or(ctx.Err(), errEnded)
 		}

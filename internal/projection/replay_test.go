@@ -10,11 +10,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"deckle/internal/journal"
 	"deckle/internal/projection"
 	"deckle/internal/store"
 )
 
-func verify(t *testing.T, path string, h projection.Source) (rows int, differences []string, err error) {
+func verify(t *testing.T, path string, h store.Log) (rows int, differences []string, err error) {
 	t.Helper()
 	rows, err = projection.Verify(t.Context(), path, h, projection.Config{}, quiet, func(d projection.Difference) error {
 		differences = append(differences, d.String())
@@ -34,7 +35,7 @@ func foldedFile(t *testing.T, h *history, until int) (path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := tables.FoldTo(t.Context(), h, h.envelopes[until-1].Seq); err != nil {
+	if err := tables.FoldTo(t.Context(), h, store.Seq(until)); err != nil {
 		t.Fatal(err)
 	}
 	closeTables(t, tables)
@@ -147,8 +148,8 @@ func TestRebuildFails(t *testing.T) {
 	h := traffic(3_000, 1)
 	path := foldedFile(t, h, 30)
 	before := dump(t, path)
-	purged := &history{first: 11, envelopes: h.envelopes[10:]}
-	if _, err := projection.Rebuild(t.Context(), path, purged, projection.Config{}, quiet, projection.Report{}); err == nil {
+	h.Purge(11)
+	if _, err := projection.Rebuild(t.Context(), path, h, projection.Config{}, quiet, projection.Report{}); !errors.Is(err, journal.ErrGap) {
 		t.Error("a journal without its beginning was rebuilt from")
 	}
 	if diff := cmp.Diff(before, dump(t, path)); diff != "" {

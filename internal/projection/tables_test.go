@@ -21,6 +21,7 @@ import (
 	"deckle/internal/journal"
 	"deckle/internal/obs"
 	"deckle/internal/projection"
+	"deckle/internal/store"
 )
 
 // checks has rapid try n times, unless the command line says how often.
@@ -90,7 +91,7 @@ func dump(t testing.TB, path string) (all []string) {
 
 // The rows are what a judge who looks at every event says they are.
 func TestReportIsWhatTheJudgeSays(t *testing.T) {
-	checks(t, 30)
+	checks(t, 60)
 	dir := t.TempDir()
 	n := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -196,7 +197,7 @@ func TestRepeatsAreRemembered(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for offset := time.Duration(0); offset < remember; offset += 13 * time.Minute {
-				h := &history{}
+				h := newHistory()
 				e := impression(0)
 				e.At = e.At.Add(offset)
 				h.add(e)
@@ -226,7 +227,7 @@ func TestRepeatsAreRemembered(t *testing.T) {
 
 // An id whose time has passed leaves the file.
 func TestSeenDoesNotGrow(t *testing.T) {
-	h, path := &history{}, filepath.Join(t.TempDir(), "report.db")
+	h, path := newHistory(), filepath.Join(t.TempDir(), "report.db")
 	for i := range 200 {
 		e := impression(i)
 		e.At = monday.Add(time.Duration(i) * 30 * time.Minute)
@@ -249,7 +250,7 @@ func TestSeenDoesNotGrow(t *testing.T) {
 // A projection that fails stops, says so, and loses nothing; the others go on, and
 // after the next start so does it.
 func TestOneProjectionFailsAlone(t *testing.T) {
-	h, path := &history{}, filepath.Join(t.TempDir(), "report.db")
+	h, path := newHistory(), filepath.Join(t.TempDir(), "report.db")
 	for i := range 10 {
 		h.add(impression(i))
 	}
@@ -300,7 +301,7 @@ func (f *failing) Apply(tx *projection.Tx, rec journal.Record) error {
 func (*failing) Repeat(*projection.Tx, journal.Record) error { return nil }
 
 // runUntil runs tables on h until done, which is asked again and again.
-func runUntil(t *testing.T, tables *projection.Tables, h projection.Source, done func() bool) {
+func runUntil(t *testing.T, tables *projection.Tables, h store.Log, done func() bool) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
 	defer stop()
@@ -323,16 +324,12 @@ func runUntil(t *testing.T, tables *projection.Tables, h projection.Source, done
 
 // What is appended while it runs is folded as it comes.
 func TestRunFollows(t *testing.T) {
-	all, h := traffic(3_000, 9), &history{}
+	all, h := traffic(3_000, 9), newHistory()
 	dir := t.TempDir()
 	tables := open(t, filepath.Join(dir, "report.db"))
 	go func() {
-		for _, e := range all.envelopes {
-			events := make([]journal.Event, len(e.Records))
-			for i, r := range e.Records {
-				events[i] = r.Event
-			}
-			h.add(events...)
+		for _, envelope := range all.envelopes {
+			h.add(events(envelope)...)
 		}
 	}()
 	runUntil(t, tables, h, func() bool { seq, _, _ := tables.Freshness("report"); return seq == all.last() })
@@ -347,7 +344,7 @@ func TestRunFollows(t *testing.T) {
 
 // A full disk is said, undoes what was begun, and is got over when there is room.
 func TestFullDisk(t *testing.T) {
-	h, dir := traffic(20_000, 4), t.TempDir()
+	h, dir := traffic(8_000, 4), t.TempDir()
 	path := filepath.Join(dir, "report.db")
 	tables := open(t, path)
 	if err := tables.FoldTo(t.Context(), h, 20); err != nil {
@@ -383,7 +380,7 @@ func TestFullDisk(t *testing.T) {
 
 // Damage is found at the start. The file is set aside as it is, and all is folded anew.
 func TestDamagedFiles(t *testing.T) {
-	h := traffic(5_000, 2)
+	h := traffic(2_000, 2)
 	for name, damage := range map[string]func(file []byte) []byte{
 		"not a database":          func([]byte) []byte { return []byte(strings.Repeat("<!doctype html>\n", 1000)) },
 		"a broken header":         func(b []byte) []byte { copy(b, "SQLite format 4"); return b },
@@ -428,28 +425,28 @@ func TestDamagedFiles(t *testing.T) {
 
 // report.db of another journal, or of one whose events are gone, is not gone on with.
 func TestOtherJournals(t *testing.T) {
-	folded := func(t *testing.T, h *history, until int) *projection.Tables {
+	h := traffic(1_000, 1)
+	folded := func() *projection.Tables {
 		tables := open(t, filepath.Join(t.TempDir(), "report.db"))
-		if err := tables.FoldTo(t.Context(), &history{envelopes: h.envelopes[:until]}, h.envelopes[until-1].Seq); err != nil {
+		if err := tables.FoldTo(t.Context(), h, 10); err != nil {
 			t.Fatal(err)
 		}
 		return tables
 	}
-	h := traffic(1_000, 1)
-	shorter := &history{envelopes: h.envelopes[:5]}
-	if err := folded(t, h, 10).FoldTo(t.Context(), shorter, 20); !errors.Is(err, projection.ErrOtherJournal) {
+	if err := folded().FoldTo(t.Context(), h.copied(5), 20); !errors.Is(err, projection.ErrOtherJournal) {
 		t.Errorf("a journal that is shorter: %v", err)
 	}
-	if err := folded(t, h, 10).FoldTo(t.Context(), traffic(1_000, 2), 20); !errors.Is(err, projection.ErrOtherJournal) {
+	if err := folded().FoldTo(t.Context(), traffic(1_000, 2), 20); !errors.Is(err, projection.ErrOtherJournal) {
 		t.Errorf("a journal with other events: %v", err)
 	}
-	purged := &history{first: 15, envelopes: h.envelopes[14:]}
-	if err := folded(t, h, 10).FoldTo(t.Context(), purged, 20); !errors.Is(err, journal.ErrGap) {
-		t.Errorf("a journal without some of the next events: %v", err)
-	}
-	archived := &history{first: 11, envelopes: h.envelopes[10:]}
-	if err := folded(t, h, 10).FoldTo(t.Context(), archived, 20); err != nil {
+	behind, before, after := folded(), folded(), h.copied(20)
+	after.Purge(11)
+	if err := before.FoldTo(t.Context(), after, 20); err != nil {
 		t.Errorf("a journal without events that have been folded: %v", err)
+	}
+	after.Purge(15)
+	if err := behind.FoldTo(t.Context(), after, 20); !errors.Is(err, journal.ErrGap) {
+		t.Errorf("a journal without some of the next events: %v", err)
 	}
 }
 

@@ -41,7 +41,7 @@ func (d Difference) String() string {
 // compares the two row by row: reports, leases, cursors and remembered ids. It calls
 // yield for each row that differs and returns how many rows it compared. A file that
 // another process has is [store.ErrInUse].
-func Verify(ctx context.Context, path string, src Source, c Config, log *slog.Logger, yield func(Difference) error, projections ...Projection) (rows int, err error) {
+func Verify(ctx context.Context, path string, journal store.Log, c Config, log *slog.Logger, yield func(Difference) error, projections ...Projection) (rows int, err error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return 0, fmt.Errorf("there is no %s to compare with: %w", path, err)
 	}
@@ -56,7 +56,7 @@ func Verify(ctx context.Context, path string, src Source, c Config, log *slog.Lo
 	}
 	defer func() { err = errors.Join(err, running.Close()) }()
 	for _, f := range running.folders {
-		if err := running.examine(ctx, src, f); err != nil {
+		if err := running.examine(ctx, journal, f); err != nil {
 			return 0, fmt.Errorf("projection %s: %w", f.projection.Name(), err)
 		}
 	}
@@ -66,7 +66,7 @@ func Verify(ctx context.Context, path string, src Source, c Config, log *slog.Lo
 		seq, _, _ := running.Freshness(projection)
 		return seq
 	}
-	if err := build(ctx, beside, src, c, log, projections, until); err != nil {
+	if err := build(ctx, beside, journal, c, log, projections, until); err != nil {
 		return 0, err
 	}
 	replayed, err := openSQLite(beside, 1, "query_only(1)")
