@@ -58,7 +58,7 @@ type ClientOptions struct {
 
 // Own are our own paths, compared exactly as they came, before anything is
 // cleaned or decoded. A key that ends in "/" stands for everything that begins
-// with it. They are never proxied.
+// with it, where no longer key does. They are never proxied.
 type Own map[string]http.Handler
 
 // Config configures an [Edge].
@@ -145,12 +145,13 @@ func (o Own) handler(path string) http.Handler {
 	if h, ok := o[path]; ok && !strings.HasSuffix(path, "/") {
 		return h
 	}
-	for prefix, h := range o {
-		if strings.HasSuffix(prefix, "/") && strings.HasPrefix(path, prefix) {
-			return h
+	longest := ""
+	for prefix := range o {
+		if strings.HasSuffix(prefix, "/") && strings.HasPrefix(path, prefix) && len(prefix) > len(longest) {
+			longest = prefix
 		}
 	}
-	return nil
+	return o[longest] // nil for none: "" is no path
 }
 
 // page answers a navigation to a page with slots: flow A of the design, from the

@@ -2,9 +2,9 @@ package edge_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,38 +27,58 @@ import (
 	"deckle/internal/template"
 )
 
-// network connects the servers of a test in memory, so that they can live in a
-// synctest bubble.
+// network connects the servers of a test: in memory, so that they can live in a
+// synctest bubble, or by sockets of the loopback interface.
 type network struct {
+	sockets bool // set before the first server
+
 	mu    sync.Mutex
-	hosts map[string]chan net.Conn
+	hosts map[string]net.Listener
 }
 
 func (n *network) dial(ctx context.Context, _, address string) (net.Conn, error) {
 	n.mu.Lock()
-	accept := n.hosts[address]
+	host := n.hosts[address]
 	n.mu.Unlock()
-	if accept == nil {
-		return nil, errors.New("connection refused")
+	if host == nil {
+		return nil, fmt.Errorf("dial: %w", syscall.ECONNREFUSED)
+	}
+	memory, ok := host.(*listener)
+	if !ok {
+		return (&net.Dialer{}).DialContext(ctx, "tcp", host.Addr().String())
 	}
 	client, server := net.Pipe()
 	select {
-	case accept <- server:
+	case memory.conns <- server:
 		return client, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
-// serve answers for address, which is "host:port", until the test ends.
-func (n *network) serve(t *testing.T, address string, h http.HandlerFunc) {
-	l := &listener{conns: make(chan net.Conn), closed: make(chan struct{})}
-	n.mu.Lock()
-	if n.hosts == nil {
-		n.hosts = map[string]chan net.Conn{}
+// listen makes address, which is "host:port", reachable.
+func (n *network) listen(t *testing.T, address string) net.Listener {
+	t.Helper()
+	var l net.Listener = &listener{conns: make(chan net.Conn), closed: make(chan struct{})}
+	if n.sockets {
+		var err error
+		if l, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			t.Fatal(err)
+		}
 	}
-	n.hosts[address] = l.conns
-	n.mu.Unlock()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.hosts == nil {
+		n.hosts = map[string]net.Listener{}
+	}
+	n.hosts[address] = l
+	return l
+}
+
+// serve answers for address until the test ends.
+func (n *network) serve(t *testing.T, address string, h http.HandlerFunc) {
+	t.Helper()
+	l := n.listen(t, address)
 	s := &http.Server{Handler: h, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
 	var served sync.WaitGroup
 	served.Go(func() { _ = s.Serve(l) })
@@ -93,6 +114,7 @@ type world struct {
 	network
 	edge    *edge.Edge
 	house   *auction.House
+	notices *auction.Notifier
 	started time.Time
 }
 
@@ -101,6 +123,10 @@ type setup struct {
 	site     func(*edge.Site)
 	config   func(*edge.Config)
 	settings func(*template.Settings)
+	provider func(*auction.Provider)
+	notices  auction.NotifierConfig
+	log      *slog.Logger  // default: nothing
+	sockets  bool          // real ones, outside of bubbles
 	slots    []deckle.Slot // default: one, "top", 300x250, on every path but /plain
 	patterns []template.Patterns
 }
@@ -113,6 +139,7 @@ const (
 func newWorld(t *testing.T, s setup, origin, bidder http.HandlerFunc) *world {
 	t.Helper()
 	w := &world{started: time.Now()}
+	w.sockets = s.sockets
 	w.serve(t, originAddr, origin)
 	w.serve(t, prebidAddr, bidder)
 
@@ -147,17 +174,18 @@ func newWorld(t *testing.T, s setup, origin, bidder http.HandlerFunc) *world {
 	if s.config != nil {
 		s.config(&config)
 	}
-	log := slog.New(slog.DiscardHandler)
+	log := cmp.Or(s.log, slog.New(slog.DiscardHandler))
 	metrics := auction.NewMetrics()
-	w.house = auction.New(auction.Config{
-		Dial: w.dial,
-		Providers: []auction.Provider{{
-			Name: "prebid", Timeout: time.Second, FireNURL: true,
-			Dialect: prebid.New(prebid.Config{ServerURL: "http://prebid.test"}),
-		}},
-	}, metrics, log)
-	notices := auction.NewNotifier(auction.NotifierConfig{}, metrics, log)
-	w.edge = edge.New(config, edge.Own{"/_deckle/": http.NotFoundHandler(), "/exact": http.NotFoundHandler()}, w.house, notices, log)
+	provider := auction.Provider{
+		Name: "prebid", Timeout: time.Second, FireNURL: true,
+		Dialect: prebid.New(prebid.Config{ServerURL: "http://prebid.test"}),
+	}
+	if s.provider != nil {
+		s.provider(&provider)
+	}
+	w.house = auction.New(auction.Config{Dial: w.dial, Providers: []auction.Provider{provider}}, metrics, log)
+	w.notices = auction.NewNotifier(s.notices, metrics, log)
+	w.edge = edge.New(config, edge.Own{"/_deckle/": http.NotFoundHandler(), "/exact": http.NotFoundHandler()}, w.house, w.notices, log)
 	t.Cleanup(func() {
 		w.edge.Close()
 		w.house.Close()
@@ -183,6 +211,10 @@ type answer struct {
 	pending bytes.Buffer
 	aborted bool // the connection was cut before the end
 	ended   time.Duration
+
+	// What a test does to its reader; both may be nil.
+	writing  func()                  // before each write
+	flushing func(text string) error // before text is with the reader; an error: it never is
 }
 
 type part struct {
@@ -200,11 +232,19 @@ func (a *answer) WriteHeader(status int) {
 
 func (a *answer) Write(b []byte) (int, error) {
 	a.WriteHeader(http.StatusOK)
+	if a.writing != nil {
+		a.writing()
+	}
 	return a.pending.Write(b)
 }
 
 func (a *answer) FlushError() error {
 	if a.pending.Len() > 0 {
+		if a.flushing != nil {
+			if err := a.flushing(a.pending.String()); err != nil {
+				return err
+			}
+		}
 		a.parts = append(a.parts, part{time.Since(a.started), a.pending.String()})
 		a.pending.Reset()
 	}
@@ -274,8 +314,15 @@ func navigation(path string) *http.Request {
 }
 
 // get asks the edge and waits for the end of the answer.
-func (w *world) get(ctx context.Context, r *http.Request) (a *answer) {
-	a = &answer{started: time.Now(), header: http.Header{}}
+func (w *world) get(ctx context.Context, r *http.Request) *answer {
+	a := &answer{}
+	w.read(ctx, r, a)
+	return a
+}
+
+// read is get for a reader of a test's own.
+func (w *world) read(ctx context.Context, r *http.Request, a *answer) {
+	a.started, a.header = time.Now(), http.Header{}
 	defer func() {
 		switch cut := recover(); cut {
 		case nil:
@@ -288,7 +335,26 @@ func (w *world) get(ctx context.Context, r *http.Request) (a *answer) {
 		a.ended = time.Since(a.started)
 	}()
 	w.edge.ServeHTTP(a, r.WithContext(ctx))
-	return a
+}
+
+// overTheWire sends a request to the edge through a server and a connection, and
+// reads the answer as a client does: its header and trailers as they were sent.
+func (w *world) overTheWire(t *testing.T, r *http.Request) (*http.Response, string, error) {
+	t.Helper()
+	const addr = "www.test:80"
+	w.serve(t, addr, func(rw http.ResponseWriter, r *http.Request) {
+		r.RemoteAddr = "192.0.2.7:1234"
+		w.edge.ServeHTTP(rw, r)
+	})
+	reader := &http.Transport{DialContext: w.dial, DisableCompression: true, DisableKeepAlives: true}
+	r.URL.Scheme, r.URL.Host, r.RequestURI = "http", r.Host, ""
+	resp, err := reader.RoundTrip(r.WithContext(t.Context()))
+	if err != nil {
+		return nil, "", err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	return resp, string(body), err
 }
 
 // bubble runs f with fake time.
