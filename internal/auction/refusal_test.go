@@ -65,26 +65,42 @@ func TestRefusedSlots(t *testing.T) {
 		took    time.Duration
 	}{
 		{
-			"answers without them", inTurn(once(100*time.Millisecond, refuse), once(100*time.Millisecond, answers)), []int{1},
-			[][]string{both, top}, "bid", map[auction.NonBidReason]int{"imp_refused": 1}, 200 * time.Millisecond,
+			"answers without them", inTurn(once(100*time.Millisecond, refuse), once(100*time.Millisecond, answers)),
+			[]int{1},
+			[][]string{both, top},
+			"bid",
+			map[auction.NonBidReason]int{"imp_refused": 1},
+			200 * time.Millisecond,
 		},
 		{
-			"refuses again", inTurn(once(0, refuse)), []int{1},
-			[][]string{both, top}, "http_status", map[auction.NonBidReason]int{"imp_refused": 1}, 0,
+			"refuses again", inTurn(once(0, refuse)),
+			[]int{1},
+			[][]string{both, top},
+			"http_status",
+			map[auction.NonBidReason]int{"imp_refused": 1},
+			0,
 		},
 		{
-			"hangs then", inTurn(once(100*time.Millisecond, refuse), hang), []int{1},
-			[][]string{both, top}, "timeout", map[auction.NonBidReason]int{"imp_refused": 1}, 290 * time.Millisecond,
+			"hangs then", inTurn(once(100*time.Millisecond, refuse), hang),
+			[]int{1},
+			[][]string{both, top},
+			"timeout",
+			map[auction.NonBidReason]int{"imp_refused": 1},
+			290 * time.Millisecond,
 		},
 		{
-			"has no time left", inTurn(once(289500*time.Microsecond, refuse)), []int{1},
-			[][]string{both}, "http_status", nil, 289500 * time.Microsecond,
+			"has no time left", inTurn(once(289500*time.Microsecond, refuse)),
+			[]int{1},
+			[][]string{both},
+			"http_status", nil, 289500 * time.Microsecond,
 		},
 		{"blames nobody", inTurn(once(0, refuse)), nil, [][]string{both}, "http_status", nil, 0},
 		{"blames all", inTurn(once(0, refuse)), []int{0, 1}, [][]string{both}, "http_status", nil, 0},
 		{
-			"fails otherwise", inTurn(once(0, response("500 Oops", "Connection: close\r\n", refusal))), []int{1},
-			[][]string{both}, "http_status", nil, 0,
+			"fails otherwise", inTurn(once(0, response("500 Oops", "Connection: close\r\n", refusal))),
+			[]int{1},
+			[][]string{both},
+			"http_status", nil, 0,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
