@@ -91,7 +91,7 @@ func pageFields(p string) []field {
 		{Name: p + "sub", Label: "Below it", Kind: "text", Optional: true},
 		{Name: p + "body", Label: "Text", Kind: "area", Optional: true, Width: "full"},
 		{Name: p + "image.file", Label: "New picture", Kind: "file", Optional: true, Help: "PNG, JPEG, GIF, WebP or SVG, 5 MB at most."},
-		{Name: p + "image.alt", Label: "What it shows", Kind: "text", Optional: true, Help: "For readers who do not see it. Empty: decoration."},
+		{Name: p + "image.alt", Label: "What it shows", Kind: "text", Optional: true, Help: "For readers who do not see it; needed with a picture."},
 		{Name: p + "image.src", Label: "Picture", Kind: "picture", Optional: true, Help: "Filled in by an upload; empty: none.", Minor: true},
 		{Name: p + "image.focus", Label: "Point that stays in view", Kind: "text", Optional: true, Help: "In per cent from left and top: 50 30", Minor: true},
 		{Name: p + "caption", Label: "Caption", Kind: "text", Optional: true, Width: "narrow", Minor: true},
