@@ -79,7 +79,7 @@ func (n *network) listen(t *testing.T, address string) net.Listener {
 func (n *network) serve(t *testing.T, address string, h http.HandlerFunc) {
 	t.Helper()
 	l := n.listen(t, address)
-	s := &http.Server{Handler: h, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
+	s := &http.Server{Handler: h, DisableGeneralOptionsHandler: true, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
 	var served sync.WaitGroup
 	served.Go(func() { _ = s.Serve(l) })
 	t.Cleanup(func() {
