@@ -190,8 +190,11 @@ func (c *Catalog) readContent(ctx context.Context, creative, hash string) (*Cont
 }
 
 // Put validates and writes an entity, and returns it as written once that is
-// durable. What is the same as before is not written again. Errors: [*InvalidError],
-// [*ConflictError], those of the store.
+// durable. What is the same as before is not written again. Errors: [*ConflictError],
+// [*InvalidError], those of the store.
+//
+// After an error of the store it may have been written all the same: the next try is
+// a conflict whose Current is what was put.
 //
 // A creative of status deleted is [Catalog.Delete]. Putting what is a tombstone
 // brings it back; a creative's approvals have stayed.
@@ -203,19 +206,18 @@ func (c *Catalog) Put(ctx context.Context, e Entity, w Write) (Record, error) {
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return Record{}, err
 	}
+	if w.Revision != current.Revision {
+		// Also where it is the same: two writers who raise a budget from 5 to 6 have not
+		// raised it to 7.
+		return Record{}, conflict(e.Kind(), e.EntityID(), current)
+	}
 	j := judge{ctx: ctx, c: c}
 	next, err := c.prepare(e, current, j.world(current), w.By)
 	if j.err != nil {
 		return Record{}, j.err
 	}
-	if err != nil {
-		return Record{}, err
-	}
-	if next == nil {
-		return current, nil
-	}
-	if w.Revision != current.Revision {
-		return Record{}, conflict(e.Kind(), e.EntityID(), current)
+	if err != nil || next == nil {
+		return current, err
 	}
 	return c.write(ctx, next)
 }
@@ -292,6 +294,10 @@ func (c *Catalog) prepare(e Entity, current Record, w world, by string) (*Record
 	}
 	if current.Entity != nil && current.Deleted == next.Deleted && same(current.Entity, e) {
 		return nil, nil
+	}
+	if n := len(mustEncode(e)); n > MaxEntityBytes {
+		p.add("", fmt.Sprintf("at most %d bytes", MaxEntityBytes), "is too large: %d bytes", n)
+		return nil, p.err()
 	}
 	what := "updated"
 	switch {

@@ -40,16 +40,18 @@ func TestPutAndGet(t *testing.T) {
 	})
 }
 
-// What is the same is not written again, whatever the revision: a repeated request
-// is harmless.
+// What is the same is not written again, and is no conflict only for who has seen
+// it.
 func TestTheSameIsNotWrittenAgain(t *testing.T) {
 	inWorld(t, catalog.Config{}, func(w *world) {
 		w.example()
 		before := w.settled().Revision()
 		for _, e := range []catalog.Entity{examplePublisher(), exampleSite("blog"), exampleAdvertiser(), exampleCampaign(), exampleCreative()} {
-			r, err := w.Put(w.ctx, e, catalog.Write{By: "tester"})
-			if err != nil || len(r.History) != 1 {
+			if r, err := w.tryPut(e); err != nil || len(r.History) != 1 {
 				t.Errorf("%s: %v, history %+v", e.Kind(), err, r.History)
+			}
+			if _, err := w.Put(w.ctx, e, catalog.Write{By: "tester"}); !errors.Is(err, catalog.ErrConflict) {
+				t.Errorf("%s as if it were new: %v", e.Kind(), err)
 			}
 		}
 		if after := w.settled().Revision(); after != before {
