@@ -22,6 +22,9 @@ type commands struct {
 	Demo    demoCmd    `cmd:"" help:"Show everything on this machine: a sample magazine, bidders and an ad server."`
 	Check   checkCmd   `cmd:"" help:"Say everything that is wrong with deckle.toml and template files."`
 	Match   matchCmd   `cmd:"" help:"Say which slots a URL has, and why."`
+	Admin   adminCmd   `cmd:"" help:"Make a password or an API key for the admin listener."`
+	Catalog catalogCmd `cmd:"" help:"Move the catalog of a running server in and out."`
+	Replay  replayCmd  `cmd:"" help:"Make the reports anew from the journal, or compare them with it."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 
 	VersionFlag versionFlag `name:"version" help:"Print the version."`

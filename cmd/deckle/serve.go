@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
+	"net/http"
 	"net/netip"
 	"os"
 	"os/signal"
@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"deckle/internal/auction"
+	"deckle/internal/catalog"
 	"deckle/internal/config"
 	"deckle/internal/edge"
 	"deckle/internal/obs"
@@ -47,6 +48,9 @@ type options struct {
 // until ctx is done or a part fails.
 func run(ctx context.Context, cfg *config.Config, o options) (err error) {
 	log := obs.Logger(os.Stderr, cfg.Server.LogLevel)
+	if err := checkAccess(cfg, log); err != nil {
+		return err
+	}
 
 	// The listeners open first: pages do not wait for anything below.
 	public, err := listen("server.listen", cfg.Server.Listen)
@@ -71,18 +75,24 @@ func run(ctx context.Context, cfg *config.Config, o options) (err error) {
 	waitForNotices := inBackground(ctx, notices.Run)
 	defer func() { err = errors.Join(err, waitForNotices()) }()
 
+	// Facts: what happened, and what we have been told to do. Pages need none of it.
+	registry, panics := obs.Registry(), obs.Panics()
+	g, serving := errgroup.WithContext(ctx)
+	known := newFacts(cfg, registry, log, func() []obs.Check { return readiness(serving, cfg, templates) })
+	waitForFacts := inBackground(ctx, known.Run)
+	defer func() { err = errors.Join(err, waitForFacts()) }()
+
 	// Surfaces: the page; and, apart, the people who run it.
 	pages := edge.New(edgeConfig(cfg, templates), edge.Own{
-		"/_deckle/": web.Client(),
-		"/__ts/":    web.Client(), // reserved, and nothing there yet
+		"/_deckle/":       web.Client(),
+		catalog.AssetPath: http.HandlerFunc(known.assets),
+		"/__ts/":          web.Client(), // reserved, and nothing there yet
 	}, house, notices, log)
 	defer pages.Close()
-	registry, panics := obs.Registry(), obs.Panics()
 	if err := errors.Join(registry.Register(panics), figures.Register(registry), templates.Metrics().Register(registry), pages.Metrics().Register(registry)); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
-	g, serving := errgroup.WithContext(ctx)
-	admin := obs.Admin(registry, func() []obs.Check { return readiness(serving, cfg, templates) })
+	admin := obs.Admin(registry, known.checks, known)
 	serveConfig := obs.ServeConfig{Drain: cfg.Server.DrainTimeout, Panics: panics, Log: log}
 	waitForAdmin := inBackground(ctx, func(ctx context.Context) error {
 		return obs.Serve(ctx, private, admin, serveConfig)
@@ -93,7 +103,13 @@ func run(ctx context.Context, cfg *config.Config, o options) (err error) {
 	// admin listener says meanwhile that no traffic should come here.
 	log.Info("listening", "public", public.Addr().String(), "admin", private.Addr().String())
 	g.Go(func() error { return templates.Run(serving) })
-	g.Go(func() error { return reloadOnHangup(serving, templates, log) })
+	g.Go(func() error {
+		return onHangup(serving, func() {
+			log.Info("reading templates, password and keys again")
+			templates.Reload()
+			known.reload()
+		})
+	})
 	g.Go(func() error { return obs.Serve(serving, public, pages, serveConfig) })
 	err = g.Wait()
 	log.Info("ended")
@@ -126,16 +142,15 @@ func inBackground(ctx context.Context, f func(context.Context) error) (wait func
 	}
 }
 
-// reloadOnHangup reads every template file again at each SIGHUP.
-func reloadOnHangup(ctx context.Context, t *config.Templates, log *slog.Logger) error {
+// onHangup calls reload at each SIGHUP, until ctx is done.
+func onHangup(ctx context.Context, reload func()) error {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
 	for {
 		select {
 		case <-hangup:
-			log.Info("reloading templates")
-			t.Reload()
+			reload()
 		case <-ctx.Done():
 			return nil
 		}

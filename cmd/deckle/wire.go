@@ -5,11 +5,14 @@ import (
 	"fmt"
 
 	"deckle/internal/auction"
+	"deckle/internal/catalog"
 	"deckle/internal/config"
 	"deckle/internal/consent"
+	"deckle/internal/dashboard"
 	"deckle/internal/edge"
 	"deckle/internal/obs"
 	"deckle/internal/prebid"
+	"deckle/internal/store"
 	"deckle/internal/template"
 )
 
@@ -68,6 +71,33 @@ func edgeConfig(cfg *config.Config, templates *config.Templates) edge.Config {
 		TrustedProxies: cfg.Server.TrustedProxies,
 		AuctionEnabled: cfg.Auction.Enabled,
 		BURLOn:         map[string]string{"prebid": cfg.Integrations.Prebid.BURLOn},
+	}
+}
+
+func storeConfig(cfg *config.Config) store.Config {
+	s := cfg.Store
+	return store.Config{
+		Mode: store.Mode(s.Mode), DataDir: s.DataDir, EncryptionKeyFile: s.EncryptionKeyFile,
+		URLs: s.External.URLs, CredentialsFile: s.External.CredentialsFile, TLSCA: s.External.TLSCA,
+	}
+}
+
+func siteFacts(cfg *config.Config) []catalog.SiteFacts {
+	sites := make([]catalog.SiteFacts, len(cfg.Sites))
+	for i, s := range cfg.Sites {
+		sites[i] = catalog.SiteFacts{ID: s.ID, Currency: s.Currency}
+	}
+	return sites
+}
+
+func dashboardConfig(cfg *config.Config, ready func() []obs.Check) dashboard.Config {
+	ids := make([]string, len(cfg.Sites))
+	for i, s := range cfg.Sites {
+		ids[i] = s.ID
+	}
+	return dashboard.Config{
+		PasswordFile: cfg.Admin.PasswordFile, APIKeysFile: cfg.Admin.APIKeysFile,
+		TrustedProxies: cfg.Server.TrustedProxies, Sites: ids, Ready: ready,
 	}
 }
 

@@ -162,8 +162,6 @@ var switchedOn = map[string]string{
 	"server.tls_key":                      `"secret.pem"`,
 	"server.acme_hosts":                   `["yukiblog.jp"]`,
 	"server.http3":                        "true",
-	"admin.password_file":                 `"secret.pem"`,
-	"admin.api_keys_file":                 `"secret.pem"`,
 	"site[0].origin":                      `""`,
 	"site[0].bids":                        `"fetch"`,
 	"site[0].ad_server":                   `"none"`,
@@ -190,9 +188,7 @@ var switchedOn = map[string]string{
 	"reader.openai":                       `{ model = "small" }`,
 	"store.mode":                          `"clustered"`,
 	"store.archive":                       `"s3://journal"`,
-	"store.encryption_key_file":           `"secret.pem"`,
 	"store.cluster":                       `{ node = "a" }`,
-	"store.external":                      `{ urls = ["nats://127.0.0.1:4222"] }`,
 }
 
 func TestWhatIsNotBuiltIsRefused(t *testing.T) {

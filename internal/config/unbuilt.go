@@ -23,8 +23,6 @@ var unbuiltSettings = []unbuilt{
 	{"server.tls_key", "TLS", func(c *Config) bool { return c.Server.TLSKey != "" }},
 	{"server.acme_hosts", "ACME", func(c *Config) bool { return len(c.Server.ACMEHosts) > 0 }},
 	{"server.http3", "HTTP/3", func(c *Config) bool { return c.Server.HTTP3 }},
-	{"admin.password_file", "the dashboard", func(c *Config) bool { return c.Admin.PasswordFile != "" }},
-	{"admin.api_keys_file", "the management API", func(c *Config) bool { return c.Admin.APIKeysFile != "" }},
 	{"auction.providers", "Amazon APS", func(c *Config) bool { return slices.Contains(c.Auction.Providers, "aps") }},
 	{"auction.endpoint", "POST /auction", func(c *Config) bool { return c.Auction.Endpoint }},
 	{"auction.client_params", "POST /auction", func(c *Config) bool { return c.Auction.ClientParams }},
@@ -44,11 +42,9 @@ var unbuiltSettings = []unbuilt{
 	{"identity.eid_cookies", "EIDs", func(c *Config) bool { return len(c.Identity.EIDCookies) > 0 }},
 	{"reader.classifier", "the classifier openai", func(c *Config) bool { return c.Reader.Classifier != "builtin" }},
 	{"reader.openai", "the classifier openai", func(c *Config) bool { return c.Reader.OpenAI != OpenAI{} }},
-	{"store.mode", "a store of more than one node", func(c *Config) bool { return c.Store.Mode != "embedded" }},
+	{"store.mode", "a store of more than one node", func(c *Config) bool { return c.Store.Mode == "clustered" }},
 	{"store.archive", "the archive of the journal", func(c *Config) bool { return c.Store.Archive != "" }},
-	{"store.encryption_key_file", "encryption of the store", func(c *Config) bool { return c.Store.EncryptionKeyFile != "" }},
 	{"store.cluster", "a store of more than one node", func(c *Config) bool { return !c.Store.Cluster.isDefault() }},
-	{"store.external", "a store of more than one node", func(c *Config) bool { return !c.Store.External.isDefault() }},
 }
 
 // unbuiltOfSite are the same for one [[site]]; their keys stand below it.

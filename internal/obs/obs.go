@@ -66,9 +66,9 @@ type Check struct {
 }
 
 // Admin is the handler of the admin listener: /metrics, /healthz (the process
-// answers) and /readyz (503 when a part is not ready). Both say what they know in
-// plain lines.
-func Admin(r *prometheus.Registry, ready func() []Check) http.Handler {
+// answers) and /readyz (503 when a part is not ready), which say what they know in
+// plain lines; everything else is rest's.
+func Admin(r *prometheus.Registry, ready func() []Check, rest http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(r, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
@@ -78,6 +78,7 @@ func Admin(r *prometheus.Registry, ready func() []Check) http.Handler {
 		status, text := readiness(ready())
 		plain(w, status, text)
 	})
+	mux.Handle("/", rest)
 	return mux
 }
 

@@ -28,7 +28,7 @@ func get(tb testing.TB, h http.Handler, path string) (int, string) {
 
 func TestAdmin(t *testing.T) {
 	checks := []obs.Check{{Part: "templates yuki-site", State: obs.OK, Note: "12 slots"}}
-	h := obs.Admin(obs.Registry(), func() []obs.Check { return checks })
+	h := obs.Admin(obs.Registry(), func() []obs.Check { return checks }, http.NotFoundHandler())
 
 	if code, body := get(t, h, "/healthz"); code != 200 || body != "ok\n" {
 		t.Errorf("healthz = %d %q", code, body)

@@ -1,0 +1,223 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"deckle/internal/catalog"
+	"deckle/internal/config"
+	"deckle/internal/dashboard"
+	"deckle/internal/dashboard/access"
+	"deckle/internal/dashboard/api"
+	"deckle/internal/journal"
+	"deckle/internal/obs"
+	"deckle/internal/projection"
+	"deckle/internal/store"
+)
+
+// Facts are the store and what stands on it: the journal and its folds, the
+// catalog, the dashboard. Pages and the exchange auction need none of it. It opens
+// beside them, and if it cannot be opened they go on: readiness and the admin
+// listener say what is wrong.
+type facts struct {
+	cfg      *config.Config
+	registry *prometheus.Registry
+	log      *slog.Logger
+	others   func() []obs.Check // how the parts of this node are that are no facts
+
+	open   atomic.Pointer[openFacts] // nil until everything is open, and again at the end
+	broken atomic.Pointer[string]    // why it is not open
+}
+
+// openFacts are facts that can be used.
+type openFacts struct {
+	store   *store.Store
+	journal *journal.Journal
+	catalog *catalog.Catalog
+	hot     *projection.Hot
+	tables  *projection.Tables
+	desk    *dashboard.Dashboard
+}
+
+func newFacts(cfg *config.Config, registry *prometheus.Registry, log *slog.Logger, others func() []obs.Check) *facts {
+	return &facts{cfg: cfg, registry: registry, log: log, others: others}
+}
+
+// checkAccess refuses the start for a file of passwords or keys that cannot be
+// used: somebody relies on it.
+func checkAccess(cfg *config.Config, log *slog.Logger) error {
+	_, errDoor := access.OpenDoor(cfg.Admin.PasswordFile, log)
+	_, errKeys := access.OpenKeys(cfg.Admin.APIKeysFile, log)
+	return errors.Join(errDoor, errKeys)
+}
+
+// retryStore is how long after a failure that may pass the store is opened again.
+const retryStore = 5 * time.Second
+
+// Run opens the facts and keeps them until ctx is done. It returns no error for a
+// store that cannot be opened: that stops what depends on it, and never the pages.
+func (f *facts) Run(ctx context.Context) error {
+	for {
+		err := f.serve(ctx)
+		if ctx.Err() != nil {
+			if errors.Is(err, context.Canceled) { // the end came while it was being opened
+				return nil
+			}
+			return err
+		}
+		text := err.Error()
+		f.broken.Store(&text)
+		f.log.Error("store is not open: no catalog, no journal, no magazine ads", "err", err)
+		if !errors.Is(err, store.ErrUnavailable) {
+			<-ctx.Done()
+			return nil
+		}
+		select {
+		case <-time.After(retryStore):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// serve opens everything, from the ground up, and runs it until ctx is done. What
+// writes ends before the store does: deferred calls run last.
+func (f *facts) serve(ctx context.Context) (err error) {
+	st, err := store.Open(ctx, storeConfig(f.cfg), f.log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+
+	folds := projection.Config{
+		Window:   max(f.cfg.Reader.BeaconWindow, f.cfg.Reader.ClickWindow, f.cfg.Reader.FoldWindow),
+		HardHour: f.cfg.Reader.EngagementWindow == "1h",
+	}
+	tables, err := projection.OpenTables(ctx, filepath.Join(f.cfg.Store.DataDir, "report.db"), folds, f.log, projection.Report{})
+	if err != nil {
+		return fmt.Errorf("open report.db: %w", err)
+	}
+	defer func() { err = errors.Join(err, tables.Close()) }()
+
+	written := journal.NewMetrics()
+	o := &openFacts{
+		store:   st,
+		journal: journal.New(st.Journal(), journal.Config{}, written, f.log),
+		catalog: catalog.New(st.Catalog(), st.Keys(), catalog.Config{Sites: siteFacts(f.cfg), Log: f.log}),
+		hot:     projection.NewHot(folds, f.log),
+		tables:  tables,
+	}
+	if o.desk, err = dashboard.New(dashboardConfig(f.cfg, f.checks), o.catalog, st.Assets(), f.log); err != nil {
+		return err
+	}
+	if err := errors.Join(written.Register(f.registry), o.hot.Register(f.registry), tables.Register(f.registry)); err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
+	waitForJournal := inBackground(ctx, o.journal.Run)
+	defer func() { err = errors.Join(err, waitForJournal()) }()
+	f.open.Store(o)
+	f.broken.Store(nil)
+	defer f.open.Store(nil)
+
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return o.catalog.Run(ctx) })
+	g.Go(func() error { return o.hot.Run(ctx, st.Journal()) })
+	g.Go(func() error { return tables.Run(ctx, st.Journal()) })
+	return g.Wait()
+}
+
+// reload reads again what SIGHUP is meant for.
+func (f *facts) reload() {
+	if o := f.open.Load(); o != nil {
+		o.desk.Reload()
+	}
+}
+
+// ServeHTTP is the dashboard and the management API of the admin listener; 503
+// while the store is not open.
+func (f *facts) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if o := f.open.Load(); o != nil {
+		o.desk.ServeHTTP(w, r)
+		return
+	}
+	unavailable(w, f.why())
+}
+
+// assets are the pictures of creatives, on the public listener.
+func (f *facts) assets(w http.ResponseWriter, r *http.Request) {
+	o := f.open.Load()
+	if o == nil {
+		unavailable(w, "The store is not open.") // why is nobody's business out there
+		return
+	}
+	id, _ := strings.CutPrefix(r.URL.Path, catalog.AssetPath)
+	err := api.ServeAsset(w, r, o.store.Assets(), id)
+	switch {
+	case errors.Is(err, store.ErrNotFound), errors.Is(err, catalog.ErrNotFound):
+		http.NotFound(w, r)
+	case err != nil:
+		unavailable(w, "The store does not answer.")
+	}
+}
+
+func unavailable(w http.ResponseWriter, text string) {
+	w.Header().Set("Retry-After", "5")
+	w.Header().Set("Cache-Control", "no-store")
+	http.Error(w, text, http.StatusServiceUnavailable)
+}
+
+// why says in a line why the facts are not open.
+func (f *facts) why() string {
+	if text := f.broken.Load(); text != nil {
+		return "The store is not open: " + *text
+	}
+	return "The store is being opened."
+}
+
+// checks say how the facts are. None of it takes pages out of service.
+func (f *facts) checks() []obs.Check {
+	checks := f.others()
+	o := f.open.Load()
+	if o == nil {
+		return append(checks, obs.Check{Part: "store", State: obs.Degraded, Note: f.why()})
+	}
+	checks = append(checks, obs.Check{Part: "store", State: obs.OK}, o.catalogCheck(), o.journalCheck())
+	checks = append(checks, degrade(o.hot.Check()))
+	checks = append(checks, o.tables.Checks()...)
+	return append(checks, o.desk.Checks()...)
+}
+
+func (o *openFacts) catalogCheck() obs.Check {
+	select {
+	case <-o.catalog.Loaded():
+		return obs.Check{Part: "catalog", State: obs.OK}
+	default:
+		return obs.Check{Part: "catalog", State: obs.Degraded, Note: "is being loaded"}
+	}
+}
+
+func (o *openFacts) journalCheck() obs.Check {
+	if err := o.journal.Err(); err != nil {
+		return obs.Check{Part: "journal", State: obs.Degraded, Note: err.Error()}
+	}
+	return obs.Check{Part: "journal", State: obs.OK}
+}
+
+// degrade keeps a node in service whose folds are cold: it answers batches with
+// 503, and pages as well as ever.
+func degrade(c obs.Check) obs.Check {
+	if c.State == obs.NotReady {
+		c.State = obs.Degraded
+	}
+	return c
+}
