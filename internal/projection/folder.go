@@ -65,6 +65,7 @@ func (t *Tables) fold(ctx context.Context, log store.Log, f *folder, until store
 	if err := t.examine(ctx, log, f); err != nil {
 		return err
 	}
+	f.health.reached()
 	if f.at.seq >= until {
 		return nil
 	}
@@ -143,14 +144,13 @@ func (t *Tables) apply(tx *Tx, p Projection, at *cursor, envelope []journal.Reco
 		rec := &envelope[i]
 		before := at.time.generation(t.config.remember())
 		at.time = at.time.after(rec)
-		generation := at.time.generation(t.config.remember())
-		if generation != before {
-			if err := forget(tx, p.Name(), generation); err != nil {
+		if now := at.time.generation(t.config.remember()); now != before {
+			if err := forget(tx, p.Name(), at.time.oldest(t.config.remember())); err != nil {
 				return err
 			}
 		}
 		at.event = rec.ID()
-		first, err := remember(tx, p.Name(), generation, at.event)
+		first, err := remember(tx, p.Name(), at.event, at.time)
 		if err != nil {
 			return err
 		}
@@ -171,17 +171,16 @@ func (t *Tables) apply(tx *Tx, p Projection, at *cursor, envelope []journal.Reco
 
 // remember reports whether a projection meets id for the first time, and writes it
 // down.
-func remember(tx *Tx, projection string, generation int64, id journal.EventID) (first bool, err error) {
-	changed, err := tx.Exec(`INSERT INTO seen (projection, id, generation) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`,
-		projection, id[:], generation)
+func remember(tx *Tx, projection string, id journal.EventID, now journalTime) (first bool, err error) {
+	changed, err := tx.Exec(`INSERT INTO seen (projection, id, time) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, projection, id[:], int64(now))
 	return changed == 1, err
 }
 
-// forget deletes the ids that are older than the generation before this one. It
-// looks at each of them, which is cheaper than an index: an id comes and goes more
-// often than a generation ends.
-func forget(tx *Tx, projection string, generation int64) error {
-	_, err := tx.Exec(`DELETE FROM seen WHERE projection = ? AND generation < ? - 1`, projection, generation)
+// forget deletes the ids that were written down before a time. It looks at each of
+// them, which is cheaper than an index: an id comes and goes more often than a
+// generation ends.
+func forget(tx *Tx, projection string, before journalTime) error {
+	_, err := tx.Exec(`DELETE FROM seen WHERE projection = ? AND time < ?`, projection, int64(before))
 	return err
 }
 

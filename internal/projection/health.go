@@ -64,6 +64,15 @@ func (h *health) recovered() {
 	h.err = nil
 }
 
+// reached notes that the store answers; a disk may still be full.
+func (h *health) reached() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if errors.Is(h.err, store.ErrUnavailable) {
+		h.err = nil
+	}
+}
+
 // check says how the fold is: ok with note, or bad with the reason.
 func (h *health) check(part string, bad obs.State, note string) obs.Check {
 	h.mu.Lock()

@@ -52,8 +52,12 @@ func (h *Hot) fold(ctx context.Context, log store.Log) error {
 	}
 	h.mu.Lock()
 	h.end = max(h.end, state.Last)
-	from := max(h.seq+1, state.First)
+	from := h.seq + 1
+	if h.seq == 0 {
+		from = max(state.First, 1) // what is in the archive is not known
+	}
 	h.mu.Unlock()
+	h.health.reached()
 	h.warmUp(from - 1)
 	return journal.Read(ctx, log, from, func(envelope []journal.Record) error {
 		for i := range envelope {
@@ -100,15 +104,16 @@ func (h *Hot) Wait(ctx context.Context) error {
 }
 
 // Check says, for readiness, how far the fold has come. A node whose fold is cold
-// or has stopped should get no traffic.
+// should get no traffic. One that has been warm serves from what it knows.
 func (h *Hot) Check() obs.Check {
 	h.mu.RLock()
 	seq, end := h.seq, h.end
 	h.mu.RUnlock()
-	c := h.health.check("journal", obs.NotReady, fmt.Sprintf("folded to envelope %d", seq))
-	if c.State == obs.OK && !h.Warm() {
-		c.State, c.Note = obs.NotReady, fmt.Sprintf("folded to envelope %d of %d", seq, end)
+	if h.Warm() {
+		return h.health.check("journal", obs.Degraded, fmt.Sprintf("folded to envelope %d", seq))
 	}
+	c := h.health.check("journal", obs.NotReady, fmt.Sprintf("folded to envelope %d of %d", seq, end))
+	c.State = obs.NotReady
 	return c
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"math"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -218,12 +219,22 @@ func TestHotFailures(t *testing.T) {
 		if c := hot.Check(); c.State != obs.OK || !hot.Warm() {
 			t.Errorf("store back: %+v", c)
 		}
+		h.Close()
+		synctest.Wait()
+		if c := hot.Check(); c.State != obs.Degraded || !strings.Contains(c.Note, "waits") {
+			t.Errorf("store out of reach of a warm node: %+v", c)
+		}
+		h.Reopen()
+		time.Sleep(10 * time.Second)
+		if c := hot.Check(); c.State != obs.OK {
+			t.Errorf("store back again: %+v", c)
+		}
 		if _, err := h.Append(t.Context(), "x", []byte("not an envelope")); err != nil {
 			t.Fatal(err)
 		}
 		h.add(lease)
 		synctest.Wait()
-		if c := hot.Check(); c.State != obs.NotReady {
+		if c := hot.Check(); c.State != obs.Degraded || !strings.Contains(c.Note, "stopped") {
 			t.Errorf("corrupt journal: %+v", c)
 		}
 		time.Sleep(time.Minute)

@@ -23,6 +23,11 @@ func (t journalTime) generation(remember time.Duration) int64 {
 	return int64(t) / remember.Milliseconds()
 }
 
+// oldest is when the generation before t's began.
+func (t journalTime) oldest(remember time.Duration) journalTime {
+	return journalTime((t.generation(remember) - 1) * remember.Milliseconds())
+}
+
 func (t journalTime) time() time.Time { return time.UnixMilli(int64(t)).UTC() }
 
 // recent are the ids of the current and the previous generation, in memory: about

@@ -46,7 +46,8 @@ var (
 	// one that there is.
 	ErrOtherJournal = errors.New("report.db was made from another journal")
 
-	// ErrNewer says that report.db was made by a newer version of Deckle.
+	// ErrNewer says that report.db was made by a newer version of Deckle. It is treated
+	// as a damaged one.
 	ErrNewer = errors.New("report.db is of a newer version of Deckle")
 )
 

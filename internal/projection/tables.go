@@ -48,9 +48,8 @@ type Tables struct {
 }
 
 // OpenTables opens report.db, makes it if there is none, and brings it to this
-// version's form. A damaged file is not trusted in any part: it is set aside as
-// report.db.damaged, and everything is folded anew. A file of a newer version is
-// [ErrNewer], and left alone.
+// version's form. A file that is damaged, or of a newer version, is not trusted in any
+// part: it is set aside as report.db.aside, and everything is folded anew.
 //
 // The file is this process's until Close; one that another process has is
 // [store.ErrInUse].
@@ -60,8 +59,8 @@ func OpenTables(ctx context.Context, path string, c Config, log *slog.Logger, pr
 		return nil, fmt.Errorf("open report.db: %w", err)
 	}
 	t, err := openTables(ctx, path, c, log, migrations, projections)
-	if errors.Is(err, ErrDamaged) {
-		log.Error("report.db is set aside as report.db.damaged and made anew from the journal", "err", err)
+	if errors.Is(err, ErrDamaged) || errors.Is(err, ErrNewer) {
+		log.Error("report.db is set aside as report.db.aside and made anew from the journal", "err", err)
 		if err = setAside(path); err == nil {
 			t, err = openTables(ctx, path, c, log, migrations, projections)
 		}
@@ -73,10 +72,10 @@ func OpenTables(ctx context.Context, path string, c Config, log *slog.Logger, pr
 	return t, nil
 }
 
-// setAside gives a damaged file and its log other names, the file last: where it is
-// not there, what is beside it is removed.
+// setAside gives a file and its log other names, the file last: where it is not there,
+// what is beside it is removed.
 func setAside(path string) error {
-	aside := path + ".damaged"
+	aside := path + ".aside"
 	if err := removeFile(aside); err != nil {
 		return err
 	}

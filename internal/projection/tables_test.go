@@ -413,7 +413,7 @@ func TestDamagedFiles(t *testing.T) {
 			if seq, _, _ := tables.Freshness("report"); seq != 0 {
 				t.Errorf("begins at envelope %d", seq)
 			}
-			if aside, _ := os.ReadFile(path + ".damaged"); string(aside) != string(file) {
+			if aside, _ := os.ReadFile(path + ".aside"); string(aside) != string(file) {
 				t.Error("the damaged file was not set aside as it was")
 			}
 			if err := tables.FoldTo(t.Context(), h, h.last()); err != nil {
@@ -497,6 +497,49 @@ func TestMigration(t *testing.T) {
 	if _, err := openWith(old); !errors.Is(err, projection.ErrNewer) {
 		t.Errorf("a file of a newer version: %v", err)
 	}
+}
+
+// An older program does not wait for a file that it cannot read: it makes its own.
+func TestNewerFileIsSetAside(t *testing.T) {
+	h, path := traffic(500, 1), filepath.Join(t.TempDir(), "report.db")
+	tables, err := projection.OpenTables(t.Context(), path, projection.Config{}, quiet, projection.Report{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tables.FoldTo(t.Context(), h, 5); err != nil {
+		t.Fatal(err)
+	}
+	if err := tables.Write(t.Context(), "PRAGMA user_version = 99"); err != nil {
+		t.Fatal(err)
+	}
+	closeTables(t, tables)
+	if _, _, err := verify(t, path, h); !errors.Is(err, projection.ErrNewer) {
+		t.Errorf("verified with %v", err)
+	}
+	if err := open(t, path).FoldTo(t.Context(), h, h.last()); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(path + ".aside"); err != nil {
+		t.Error(err)
+	}
+}
+
+// The readiness of a projection follows the store: out of reach, back, without a new
+// event.
+func TestStoreOutOfReach(t *testing.T) {
+	h := traffic(200, 1)
+	tables := open(t, filepath.Join(t.TempDir(), "report.db"))
+	runUntil(t, tables, h, func() bool { seq, _, _ := tables.Freshness("report"); return seq == h.last() })
+	h.Close()
+	runUntil(t, tables, h, func() bool {
+		c := tables.Checks()[0]
+		if c.State == obs.Degraded && strings.Contains(c.Note, "waits") {
+			h.Reopen()
+			return true
+		}
+		return false
+	})
+	runUntil(t, tables, h, func() bool { return tables.Checks()[0].State == obs.OK })
 }
 
 // A crash while report.db was replaced leaves no log that would be taken for the new

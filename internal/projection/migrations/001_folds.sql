@@ -13,6 +13,6 @@ CREATE TABLE cursors (
 CREATE TABLE seen (
   projection TEXT    NOT NULL,
   id         BLOB    NOT NULL,
-  generation INTEGER NOT NULL,
+  time       INTEGER NOT NULL, -- journal time when it was told first, Unix milliseconds
   PRIMARY KEY (projection, id)
 ) STRICT, WITHOUT ROWID;
