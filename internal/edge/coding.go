@@ -37,21 +37,28 @@ var codings = map[string]coding{
 }
 
 // readableCodings is an Accept-Encoding that asks for nothing that the reader did
-// not ask for and that we cannot read.
+// not ask for and that we cannot read. What "*" says does not count for a coding
+// that is named (RFC 9110 section 12.5.3).
 func readableCodings(accept []string) string {
+	named, wanted, others := false, false, false
 	for _, line := range accept {
-		for part := range strings.SplitSeq(line, ",") {
+		for part := range strings.SplitSeq(strings.ToLower(line), ",") {
 			name, params, _ := strings.Cut(part, ";")
-			name = strings.ToLower(strings.TrimSpace(name))
-			if (name == "gzip" || name == "x-gzip" || name == "*") && !refused(params) {
-				return "gzip"
+			switch strings.TrimSpace(name) {
+			case "gzip", "x-gzip":
+				named, wanted = true, wanted || !refused(params)
+			case "*":
+				others = !refused(params)
 			}
 		}
+	}
+	if wanted || others && !named {
+		return "gzip"
 	}
 	return "identity"
 }
 
-// refused reports whether the parameters of a coding weigh it zero.
+// refused reports whether the parameters of a coding, in lower case, weigh it zero.
 func refused(params string) bool {
 	_, q, ok := strings.Cut(strings.ReplaceAll(params, " ", ""), "q=")
 	return ok && strings.Trim(q, "0.") == ""
