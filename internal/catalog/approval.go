@@ -239,8 +239,8 @@ type trustAnchor struct {
 	Creative string    `json:"creative"` // whose approval made it
 }
 
-func decodeTrust(value []byte) (*storedTrust, error) {
-	t := &storedTrust{}
+func decodeTrust(value []byte, revision uint64) (*storedTrust, error) {
+	t := &storedTrust{revision: revision}
 	if err := json.Unmarshal(value, t); err != nil {
 		return nil, fmt.Errorf("read trust anchors: %w", err)
 	}
@@ -418,12 +418,11 @@ func (c *Catalog) readTrust(ctx context.Context, site, campaign string) (*stored
 		return t, nil
 	}
 	if err == nil {
-		t, err = decodeTrust(entry.Value)
+		t, err = decodeTrust(entry.Value, entry.Revision)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read trust anchors of campaign %q on site %q: %w", campaign, site, err)
 	}
-	t.revision = entry.Revision
 	if t.Domains == nil {
 		t.Domains = map[string]trustAnchor{}
 	}

@@ -78,9 +78,10 @@ func (c Config) withDefaults() Config {
 // A Catalog writes entities and follows what is written. All methods may be called
 // concurrently.
 type Catalog struct {
-	kv     store.KV
-	keys   store.KV
-	config Config
+	kv      store.KV
+	keys    store.KV
+	config  Config
+	metrics *Metrics
 
 	// current is what every request reads. It is replaced as a whole and never
 	// changed.
@@ -98,6 +99,7 @@ func New(kv, keys store.KV, c Config) *Catalog {
 		kv: kv, keys: keys, config: c.withDefaults(),
 		loaded: make(chan struct{}), changed: make(chan struct{}),
 	}
+	cat.metrics = newMetrics(cat)
 	cat.current.Store(&Snapshot{config: &cat.config})
 	return cat
 }

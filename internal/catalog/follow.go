@@ -39,6 +39,7 @@ func (c *Catalog) watch(ctx context.Context, bucket string, kv store.KV, follow 
 			if err := follow(change); err != nil {
 				// Our own data, and we cannot read it. What was there before stays; a
 				// restart would not help.
+				c.metrics.unreadable.Inc()
 				c.config.Log.ErrorContext(ctx, "catalog entry cannot be read", "key", change.Key, "err", err)
 			}
 			return nil
@@ -54,8 +55,12 @@ func (c *Catalog) watch(ctx context.Context, bucket string, kv store.KV, follow 
 	return nil
 }
 
-// build publishes a snapshot whenever something has changed. Changes that come
-// while it builds are in the next one.
+// maxRest bounds how long the builder rests after it has built.
+const maxRest = 100 * time.Millisecond
+
+// build publishes a snapshot whenever something has changed. Then it rests for as
+// long as that took: while thousands of changes come in, half a core at most is
+// spent on them, and one change alone is never kept waiting.
 func (c *Catalog) build(ctx context.Context, s *state) error {
 	for {
 		select {
@@ -63,8 +68,18 @@ func (c *Catalog) build(ctx context.Context, s *state) error {
 			return nil
 		case <-s.wake:
 		}
-		if next := s.snapshot(c.Snapshot(), &c.config); next != nil {
-			c.publish(next)
+		start := time.Now()
+		next := s.snapshot(c.Snapshot(), &c.config)
+		if next == nil {
+			continue
+		}
+		c.publish(next)
+		took := time.Since(start)
+		c.metrics.rebuild.Observe(took.Seconds())
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(min(took, maxRest)):
 		}
 	}
 }
@@ -172,6 +187,9 @@ func (s *state) changed() {
 }
 
 func (s *state) followRecord(k Kind, id string, change store.Change) error {
+	if old := s.records[k][id]; old != nil && old.Revision >= change.Revision {
+		return nil // told again
+	}
 	r, err := decodeRecord(k, change.Value, change.Revision)
 	if err != nil {
 		return err
@@ -246,6 +264,9 @@ func decodeContent(value []byte) (*Content, error) {
 }
 
 func (s *state) followApprovals(p pair, change store.Change) error {
+	if old := s.approvals[p.site][p.creative]; old != nil && old.revision >= change.Revision {
+		return nil // told again
+	}
 	a, err := decodeApprovals(change.Value, change.Revision)
 	if err != nil {
 		return err
@@ -271,7 +292,10 @@ func (s *state) followApprovals(p pair, change store.Change) error {
 }
 
 func (s *state) followTrust(p pair, change store.Change) error {
-	t, err := decodeTrust(change.Value)
+	if old := s.trust[p]; old != nil && old.revision >= change.Revision {
+		return nil // told again
+	}
+	t, err := decodeTrust(change.Value, change.Revision)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"deckle"
 	"deckle/internal/catalog"
 	"deckle/internal/store"
@@ -462,5 +464,45 @@ func TestDamagedEntry(t *testing.T) {
 		w.wantServed("blog", 1)
 		campaign(func(c *catalog.Campaign) { c.Status = catalog.Paused })(w)
 		w.wantServed("blog", 0)
+	})
+}
+
+func TestMetrics(t *testing.T) {
+	inWorld(t, catalog.Config{}, func(w *world) {
+		registry := prometheus.NewRegistry()
+		if err := w.Metrics().Register(registry); err != nil {
+			t.Fatal(err)
+		}
+		w.example()
+		w.newVersion("Another room")
+		if _, err := w.kv.Put(w.ctx, "campaign/bad", []byte("{"), 0); err != nil {
+			t.Fatal(err)
+		}
+		w.settled()
+		got := map[string]float64{}
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range families {
+			for _, m := range f.Metric {
+				name := f.GetName()
+				for _, l := range m.Label {
+					name += " " + l.GetValue()
+				}
+				got[name] = m.GetGauge().GetValue() + m.GetCounter().GetValue() + float64(m.GetHistogram().GetSampleCount())
+			}
+		}
+		for name, want := range map[string]float64{
+			"deckle_catalog_entities site": 2, "deckle_catalog_entities creative": 1, "deckle_catalog_waiting blog": 1,
+			"deckle_catalog_unreadable_total": 1, "deckle_catalog_revision": float64(w.Snapshot().Revision()),
+		} {
+			if got[name] != want {
+				t.Errorf("%s is %v, want %v", name, got[name], want)
+			}
+		}
+		if got["deckle_catalog_rebuild_seconds"] < 1 {
+			t.Error("no rebuild was measured")
+		}
 	})
 }
