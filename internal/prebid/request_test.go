@@ -32,7 +32,10 @@ func stored(id string, sizes ...deckle.Size) deckle.Slot {
 func page() *auction.Request {
 	return &auction.Request{
 		ID: "req-1", Section: "travel", Currency: "USD",
-		Site:  auction.Site{ID: "site-1", Domain: "news.example", Page: "https://news.example/travel/1"},
+		Site: auction.Site{
+			ID: "site-1", Domain: "news.example", Page: "https://news.example/travel/1",
+			SChain: []auction.SChainNode{}, BAdv: []string{}, BCat: []string{},
+		},
 		Slots: []deckle.Slot{stored("top", deckle.Size{W: 300, H: 250})},
 	}
 }
@@ -99,7 +102,7 @@ var requests = map[string]func(*auction.Request){
 		top.Prebid = deckle.PrebidParams{Bidders: []deckle.BidderParams{
 			{Bidder: "rubicon", Params: []byte(`{"accountId": 9007199254740993, "floor": 0.10}`)},
 			{Bidder: "none", Params: []byte(` { } `)},
-			{Bidder: "appnexus", Params: []byte(`{"placementId": "p", "keywords": {"genre": ["a", "b"]}}`)},
+			{Bidder: "appnexus", Params: []byte(`{"placementId": "p", "keywords": {"genre": ["a", "b"]}, "placementId": "again"}`)},
 			{Bidder: "broken", Params: []byte(`{"a":`)},
 			{Bidder: "list", Params: []byte(`[1]`)},
 		}}
