@@ -54,11 +54,7 @@ func openStopped(ctx context.Context, cfg *config.Config, log *slog.Logger) (*st
 	if _, err := os.Stat(cfg.Store.DataDir); err != nil {
 		return nil, fmt.Errorf("there is no store to replay: %w", err)
 	}
-	s := cfg.Store
-	st, err := store.Open(ctx, store.Config{
-		Mode: store.Mode(s.Mode), DataDir: s.DataDir, EncryptionKeyFile: s.EncryptionKeyFile,
-		URLs: s.External.URLs, CredentialsFile: s.External.CredentialsFile, TLSCA: s.External.TLSCA,
-	}, log)
+	st, err := store.Open(ctx, storeConfig(cfg), log)
 	if errors.Is(err, store.ErrInUse) {
 		return nil, fmt.Errorf("%w: a replay needs the store for itself; stop the server first", err)
 	}

@@ -110,9 +110,9 @@ func (h *Hot) Check() obs.Check {
 	seq, end := h.seq, h.end
 	h.mu.RUnlock()
 	if h.Warm() {
-		return h.health.check("journal", obs.Degraded, fmt.Sprintf("folded to envelope %d", seq))
+		return h.health.check("projection hot", obs.Degraded, fmt.Sprintf("folded to envelope %d", seq))
 	}
-	c := h.health.check("journal", obs.NotReady, fmt.Sprintf("folded to envelope %d of %d", seq, end))
+	c := h.health.check("projection hot", obs.NotReady, fmt.Sprintf("folded to envelope %d of %d", seq, end))
 	c.State = obs.NotReady
 	return c
 }
@@ -183,6 +183,7 @@ func (h *Hot) Engagement(site, creative string, now time.Time) Engagement {
 }
 
 // Traffic is how the traffic of days like now's falls on their hours on a site.
+// Traffic is impressions, dog-eared ones included: that is what the journal has.
 func (h *Hot) Traffic(site string, now time.Time) Shape {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
