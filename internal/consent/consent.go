@@ -89,20 +89,30 @@ func (d *Decision) byPlace(c Config) {
 	d.FullAddress = !c.TruncateOther && !d.GPC
 }
 
-// byTCStrings: a TC string makes the GDPR apply anywhere.
+// byTCStrings: a TC string makes the GDPR apply anywhere. Bidders get the one that
+// permits what all of them permit; where none says just that, none is passed on
+// and nobody is asked.
 func (d *Decision) byTCStrings(texts []string) {
-	d.GDPR, d.Auction, d.FullAddress = Yes, true, true
-	for _, text := range texts {
+	d.GDPR = Yes
+	tcs := make([]TC, len(texts))
+	for i, text := range texts {
 		tc, err := ParseTC(text)
 		if err != nil {
-			*d = Decision{GDPR: Yes, GPC: d.GPC}
 			return
 		}
-		d.Auction = d.Auction && tc.Purpose(1) && tc.Purpose(2)
-		d.FullAddress = d.FullAddress && tc.SpecialFeature(1)
+		tcs[i] = tc
 	}
-	d.FullAddress = d.FullAddress && !d.GPC // of two signals the stricter
-	d.TCString = texts[0]
+	common := tcs[0]
+	for _, tc := range tcs {
+		common = common.and(tc)
+	}
+	strictest := slices.IndexFunc(tcs, common.permitsLike)
+	if strictest < 0 {
+		return
+	}
+	d.TCString = texts[strictest]
+	d.Auction = common.Purpose(1) && common.Purpose(2)
+	d.FullAddress = common.SpecialFeature(1) && !d.GPC // of two signals the stricter
 }
 
 // Address is what bidders may know of a reader's address: all of it, or its /24

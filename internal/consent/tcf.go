@@ -28,6 +28,16 @@ func (t TC) Purpose(n int) bool { return bitAt(t.purposes, 24, n) }
 // SpecialFeature reports the opt-in to special feature n (1–12).
 func (t TC) SpecialFeature(n int) bool { return bitAt(t.specialFeatures, 12, n) }
 
+// and permits what both t and u permit.
+func (t TC) and(u TC) TC {
+	return TC{purposes: t.purposes & u.purposes, specialFeatures: t.specialFeatures & u.specialFeatures}
+}
+
+// permitsLike reports whether t and u permit the same.
+func (t TC) permitsLike(u TC) bool {
+	return t.purposes == u.purposes && t.specialFeatures == u.specialFeatures
+}
+
 func bitAt(field uint64, width, n int) bool {
 	return n >= 1 && n <= width && field>>(width-n)&1 == 1
 }
