@@ -317,5 +317,6 @@ func (d *Dashboard) showPreview(v visit) error {
 }
 
 func (d *Dashboard) showAsset(v visit) error {
+	v.w.Header().Set("Cache-Control", api.Private)
 	return api.ServeAsset(v.w, v.r, d.blobs, v.r.PathValue("id"))
 }

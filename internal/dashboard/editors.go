@@ -75,6 +75,12 @@ func idField(v url.Values, help string) field {
 	return field{Name: "id", Label: "Id", Kind: "text", Help: help, Width: "narrow"}
 }
 
+// What amounts may be, for people.
+const (
+	budgetRange = "an amount above 0, at most 1,000,000,000"
+	cpmRange    = "an amount from 0.001 to 1,000,000"
+)
+
 const idHelp = "Letters, digits, - and _; it cannot be changed later."
 
 func statusField(states ...catalog.Status) field {
@@ -225,7 +231,7 @@ func siteForm(s *catalog.Snapshot, d *Dashboard, v url.Values) []group {
 			},
 		}},
 		{Legend: "Floors", Help: "Prices for a thousand impressions. The most particular one applies: slot, category, site.", Fields: []field{
-			{Name: "floors.site", Label: "Site", Kind: "number", Optional: true, Width: "narrow"},
+			{Name: "floors.site", Label: "Site", Kind: "number", Range: cpmRange, Optional: true, Width: "narrow"},
 			{Name: "floors.categories", Label: "Categories", Kind: "area", Optional: true, Width: "narrow", Help: "One a line: 596 = 2.50"},
 			{Name: "floors.slots", Label: "Slots", Kind: "area", Optional: true, Width: "narrow", Help: "One a line: sidebar-1 = 1.20"},
 		}},
@@ -288,7 +294,7 @@ func advertisers() editor {
 				statusField(catalog.Active, catalog.Suspended),
 				choose(s, catalog.KindPublisher, "Publisher", "Choose a publisher"),
 			}}, {Legend: "Budget", Fields: []field{
-				{Name: "dailyBudget", Label: "Budget of a day", Kind: "number", Unit: v.Get("currency")},
+				{Name: "dailyBudget", Label: "Budget of a day", Kind: "number", Range: budgetRange, Unit: v.Get("currency")},
 				{Name: "timeZone", Label: "Time zone", Kind: "text", Help: "Like Europe/Berlin: when its days begin and end."},
 			}}}
 		},
@@ -372,9 +378,9 @@ func campaignForm(s *catalog.Snapshot, _ *Dashboard, v url.Values) []group {
 			{Name: "dogEar", Label: "Readers may fold its corner", Kind: "check", Width: "full", Help: "They meet it again, free of charge. Pausing or ending the campaign ends their bookmarks."},
 		}},
 		{Legend: "Money", Fields: []field{
-			{Name: "maxCpm", Label: "Most for a thousand impressions", Kind: "number", Unit: currency, Width: "narrow"},
-			{Name: "dailyBudget", Label: "Budget of a day", Kind: "number", Unit: currency, Width: "narrow"},
-			{Name: "totalBudget", Label: "Budget in total", Kind: "number", Unit: currency, Optional: true, Width: "narrow"},
+			{Name: "maxCpm", Label: "Most for a thousand impressions", Kind: "number", Range: cpmRange, Unit: currency, Width: "narrow"},
+			{Name: "dailyBudget", Label: "Budget of a day", Kind: "number", Range: budgetRange, Unit: currency, Width: "narrow"},
+			{Name: "totalBudget", Label: "Budget in total", Kind: "number", Range: budgetRange, Unit: currency, Optional: true, Width: "narrow"},
 		}},
 		{Legend: "When and how often", Fields: []field{
 			{Name: "start", Label: "First day", Kind: "text", Optional: true, Help: "2026-12-01 in the advertiser's time zone, or RFC 3339."},

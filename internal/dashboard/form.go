@@ -36,6 +36,7 @@ type field struct {
 	Options  []option
 	Help     string
 	Unit     string // of a number: the currency
+	Range    string // of an amount, for people: the catalog speaks of micros
 	Error    string
 	Optional bool
 	Width    string // "" = half, "narrow" = a third, "full"
@@ -103,7 +104,7 @@ func fill(groups []group, values url.Values, problems []catalog.Problem) (rest [
 			for j, p := range problems {
 				if !taken[j] && within(p.Field, f.Name) {
 					taken[j] = true
-					f.Error = strings.TrimPrefix(f.Error+"; "+sentence(p), "; ")
+					f.Error = strings.TrimPrefix(f.Error+"; "+f.explain(p), "; ")
 				}
 			}
 		}
@@ -141,12 +142,25 @@ func within(path, name string) bool {
 		path != "" && (strings.HasPrefix(name, path+".") || strings.HasPrefix(name, path+"["))
 }
 
-// sentence is what is wrong, and the remedy after it.
-func sentence(p catalog.Problem) string {
-	if p.Remedy == "" {
-		return p.Msg
+// explain is what is wrong, and the remedy after it, in the words of a form.
+func (f *field) explain(p catalog.Problem) string {
+	remedy := p.Remedy
+	if f.Range != "" && remedy != "" {
+		remedy = f.Range
 	}
-	return p.Msg + ": " + p.Remedy
+	chosen := slices.ContainsFunc(f.Options, func(o option) bool { return o.Chosen && o.Value != "" })
+	switch {
+	case f.Kind != "check" && f.Kind != "file" && f.Value == "" && !chosen && !f.Optional:
+		if len(f.Options) > 0 {
+			return "Choose something here."
+		}
+		return strings.TrimSuffix("This is needed: "+remedy, ": ")
+	case remedy == "":
+		return p.Msg
+	case f.Range != "":
+		return "Write " + remedy
+	}
+	return p.Msg + ": " + remedy
 }
 
 // A reader reads posted values, and collects what cannot be read.

@@ -18,6 +18,7 @@ import (
 
 	"deckle/internal/catalog"
 	"deckle/internal/dashboard"
+	"deckle/internal/dashboard/api"
 	"deckle/internal/store"
 	"deckle/internal/store/memory"
 )
@@ -253,7 +254,7 @@ func TestEveryPage(t *testing.T) {
 		}
 		for _, n := range tr.all("img", "src", "") {
 			src, _ := attr(n, "src")
-			if a := p.get(src); a.StatusCode != http.StatusOK || !strings.HasPrefix(a.Header.Get("Content-Type"), "image/") {
+			if a := p.get(src); a.StatusCode != http.StatusOK || a.Header.Get("Cache-Control") != api.Private || !strings.HasPrefix(a.Header.Get("Content-Type"), "image/") {
 				t.Errorf("%s: picture %s: %d", path, src, a.StatusCode)
 			}
 		}
@@ -732,4 +733,32 @@ func TestFailures(t *testing.T) {
 	if has {
 		t.Errorf("checks: %+v", w.handler.Checks())
 	}
+}
+
+// Whatever is posted is answered, and never by an error of ours.
+func FuzzForms(f *testing.F) {
+	w := newWorld(f, nil)
+	w.populate()
+	p := w.logIn("ana")
+	for _, path := range []string{"/sites/new", "/advertisers/new", "/campaigns/new", "/creatives/new", "/publishers/new"} {
+		f.Add(path, parse(f, p.get(path)).form().Encode())
+	}
+	for _, path := range []string{"/sites/yuki-site", "/campaigns/autumn", "/creatives/ryokan-magazine-001"} {
+		f.Add(path, parse(f, p.get(path)).form().Encode())
+	}
+	f.Add("/creatives/new", "pageCount=12&action=drop+3&pages[3].image.focus=1+NaN&shapes=1x")
+	f.Add("/inbox/yuki-site/ryokan-small", "version=1&revision=0&decision=approve")
+	f.Fuzz(func(t *testing.T, path, body string) {
+		if !strings.HasPrefix(path, "/") || strings.Trim(path, "abcdefghijklmnopqrstuvwxyz0123456789-_/") != "" {
+			t.Skip()
+		}
+		w.t = t
+		a := w.ask("POST", path, body, "Content-Type", "application/x-www-form-urlencoded", "Cookie", p.cookie)
+		if a.StatusCode == http.StatusInternalServerError {
+			t.Fatalf("status 500: %s", w.log)
+		}
+		if strings.HasPrefix(a.Header.Get("Content-Type"), "text/html") && a.StatusCode != http.StatusTemporaryRedirect && a.StatusCode != http.StatusMovedPermanently {
+			parse(t, a).check(path)
+		}
+	})
 }

@@ -169,6 +169,7 @@ func (d *Dashboard) fail(v visit, err error) {
 	if f.status == http.StatusInternalServerError {
 		d.log.ErrorContext(v.r.Context(), "dashboard", "method", v.r.Method, "path", v.r.URL.Path, "err", err)
 	}
+	v.w.Header().Set("Cache-Control", "no-store")
 	if f.status == http.StatusServiceUnavailable {
 		v.w.Header().Set("Retry-After", "2")
 	}

@@ -120,8 +120,10 @@ func TestKeysAreWithdrawnWhileRunning(t *testing.T) {
 	if err := os.Chtimes(path, old, old); err != nil {
 		t.Fatal(err)
 	}
-	if !owns("1st") || !owns("1st") {
-		t.Fatal("the key does not let in")
+	for range 2 { // read, and remembered
+		if !owns("1st") {
+			t.Fatal("the key does not let in")
+		}
 	}
 	write(t, path, line("c", "2nd"))
 	if err := os.Chtimes(path, old, old); err != nil {

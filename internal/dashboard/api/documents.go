@@ -122,12 +122,18 @@ func assetID(path string) string { return path[strings.LastIndexByte(path, '/')+
 
 // asset is an image that was uploaded.
 func (a *API) asset(c call) error {
+	c.w.Header().Set("Cache-Control", Private)
 	return ServeAsset(c.w, c.r, a.blobs, c.r.PathValue("id"))
 }
 
+// Private is the Cache-Control of an asset that is shown to who may see it, maybe
+// before it is approved.
+const Private = "private, max-age=31536000, immutable"
+
 // ServeAsset answers with an asset, as something that can only be looked at: an SVG
-// of a stranger has no script, no style and no origin of ours. The error is that of
-// the blobs, and nothing is answered then.
+// of a stranger has no script and no origin of ours. It is named by its content and
+// may be kept for a year, by everybody unless the caller has set Cache-Control. The
+// error is that of the blobs, and nothing is answered then.
 func ServeAsset(w http.ResponseWriter, r *http.Request, blobs catalog.Blobs, id string) error {
 	if len(id) != 2*sha256.Size || strings.Trim(id, "0123456789abcdef") != "" {
 		return catalog.ErrNotFound
@@ -140,7 +146,9 @@ func ServeAsset(w http.ResponseWriter, r *http.Request, blobs catalog.Blobs, id 
 	h.Set("Content-Type", blob.ContentType)
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; sandbox")
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Cache-Control", "private, max-age=31536000, immutable")
+	if h.Get("Cache-Control") == "" {
+		h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
 	h.Set("Etag", `"`+id+`"`)
 	if strings.Contains(r.Header.Get("If-None-Match"), id) {
 		w.WriteHeader(http.StatusNotModified)
