@@ -71,7 +71,8 @@ func TestColumns(t *testing.T) {
 		},
 		"two leases, of which one is short": {
 			[]journal.Event{
-				lease, {Kind: journal.Lease, At: monday, Lease: "l2", Line: "advertiser/a1/2026-03-02", Amount: 150},
+				lease,
+				{Kind: journal.Lease, At: monday, Lease: "l2", Line: "advertiser/a1/2026-03-02", Amount: 150},
 				happened(journal.Impression, 1, func(e *journal.Event) { e.Leases = []string{"l1", "l2"} }),
 				happened(journal.Impression, 2, func(e *journal.Event) { e.Leases = []string{"l1", "l2"} }),
 				impression(3), // what l1 was not charged for the second one pays this
