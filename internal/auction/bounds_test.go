@@ -2,6 +2,7 @@ package auction_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -64,12 +65,14 @@ func TestMacroBombsAreNotBuilt(t *testing.T) {
 // no other offer is looked at.
 func TestJudgingEndsWithItsTime(t *testing.T) {
 	h := house(auction.Config{Providers: []auction.Provider{provider("p")}})
-	ctx := &expiring{Context: t.Context(), left: 10}
-	if _, err := h.Judge(ctx, request(), auction.Answer{Offers: bombs(100)}); err != context.DeadlineExceeded {
-		t.Errorf("err = %v, want the context's", err)
-	}
-	if ctx.asked != 11 {
-		t.Errorf("asked %d times whether there is time, want 11", ctx.asked)
+	for _, left := range []int{0, 10, 100} { // of 100 offers
+		ctx := &expiring{Context: t.Context(), left: left}
+		if _, err := h.Judge(ctx, request(), auction.Answer{Offers: bombs(100)}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("err = %v, want the context's", err)
+		}
+		if ctx.asked != left+1 {
+			t.Errorf("asked %d times whether there is time, want %d", ctx.asked, left+1)
+		}
 	}
 	h.Close()
 }

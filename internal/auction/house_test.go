@@ -215,6 +215,9 @@ func TestDecodeIsNotWaitedFor(t *testing.T) {
 		if took := time.Since(start); took != deadline || statuses(r)["p"] != auction.StatusTimeout {
 			t.Errorf("took %v, %+v; want a timeout at %v", took, r.Providers, deadline)
 		}
+		if got := r.Providers[0].Elapsed; got != deadline {
+			t.Errorf("provider took %v, want %v", got, deadline)
+		}
 		h.Close()
 	})
 }

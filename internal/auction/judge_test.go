@@ -102,6 +102,7 @@ func TestJudge(t *testing.T) {
 			o.AdM = strings.Repeat("${AUCTION_IMP_ID}${AUCTION_AD_ID}", 1900)
 			o.AdID = strings.Repeat("x", 100)
 		}, "markup_too_large"},
+		{"less by its macros", func(o *auction.Offer) { o.AdM = "m" + strings.Repeat("${AUCTION_MIN_TO_WIN}", 3200) }, "markup_too_large"},
 		{"http:", func(o *auction.Offer) { o.AdM = `<img src="http://a.example/x">` }, "insecure_markup"},
 		{"http%3A", func(o *auction.Offer) { o.AdM = `http%3A%2F%2Fa.example` }, "insecure_markup"},
 		{"http%3a", func(o *auction.Offer) { o.AdM = `http%3a%2f%2fa.example` }, "insecure_markup"},
