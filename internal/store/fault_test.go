@@ -109,7 +109,9 @@ func verify(t *testing.T, st *store.Store, acked map[store.Seq]string) {
 	lost := 0
 	for seq, id := range acked {
 		if places[id] != seq {
-			lost++
+			if lost++; lost <= 5 {
+				t.Errorf("%s was acknowledged at %d, and is at %d of %d", id, seq, places[id], state.Last)
+			}
 		}
 	}
 	if lost > 0 {

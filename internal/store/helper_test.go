@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"deckle/internal/store"
 )
@@ -35,7 +36,7 @@ func TestMain(m *testing.M) {
 }
 
 // help opens a store, and appends until its input ends. It says "open" and then
-// "ack ID SEQ" for what has been acknowledged.
+// "ack ID SEQ TIME" for what has been acknowledged.
 func help(dir string) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -57,7 +58,7 @@ func help(dir string) error {
 				}
 				// One write for each line: what is acknowledged is told, or not, as a whole.
 				out.Lock()
-				fmt.Fprintf(os.Stdout, "ack %s %d\n", id, seq)
+				fmt.Fprintf(os.Stdout, "ack %s %d %d\n", id, seq, time.Now().UnixNano())
 				out.Unlock()
 			}
 		})
@@ -121,17 +122,27 @@ func startHelper(t *testing.T, dir, name string, writers int, prefix ...string) 
 	return h
 }
 
-// acks reads n acknowledgements, all if n is 0, as id and place.
-func (h *helper) acks(t *testing.T, n int) map[string]store.Seq {
+// An ack is an acknowledgement: where, and when it was told.
+type ack struct {
+	seq store.Seq
+	at  time.Time
+}
+
+// acks reads n acknowledgements, all if n is 0, by id.
+func (h *helper) acks(t *testing.T, n int) map[string]ack {
 	t.Helper()
-	acked := map[string]store.Seq{}
+	acked := map[string]ack{}
 	for (n == 0 || len(acked) < n) && h.lines.Scan() {
+		if strings.HasPrefix(h.lines.Text(), "error ") {
+			break // it cannot end in order: somebody has seen to that
+		}
 		var id string
 		var seq store.Seq
-		if _, err := fmt.Sscanf(h.lines.Text(), "ack %s %d", &id, &seq); err != nil {
+		var at int64
+		if _, err := fmt.Sscanf(h.lines.Text(), "ack %s %d %d", &id, &seq, &at); err != nil {
 			t.Fatalf("the helper said %q", h.lines.Text())
 		}
-		acked[id] = seq
+		acked[id] = ack{seq, time.Unix(0, at)}
 	}
 	return acked
 }
