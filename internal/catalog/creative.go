@@ -9,8 +9,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 )
@@ -125,17 +123,6 @@ func (i *Image) validate(p *problems) {
 	p.text("alt", i.Alt, 1, maxAlt)
 	if f := i.Focus; f != nil && !(f.X >= 0 && f.X <= 1 && f.Y >= 0 && f.Y <= 1) {
 		p.add("focus", "fractions of width and height, 0 to 1", "%v, %v is out of range", f.X, f.Y)
-	}
-}
-
-// paragraphs checks text that may have line breaks.
-func (p *problems) paragraphs(field, s string, most int) {
-	n := utf8.RuneCountInString(s)
-	switch {
-	case n > most:
-		p.add(field, fmt.Sprintf("at most %d characters", most), "has %d characters", n)
-	case strings.ContainsFunc(s, func(r rune) bool { return isControl(r) && r != '\n' }):
-		p.add(field, "plain text with line breaks (LF)", "has control characters")
 	}
 }
 

@@ -68,6 +68,11 @@ var sentences = []struct {
 		c.MaxCPM, c.LandingURL = 9_000_000, "https://elsewhere.example/"
 	}), kept: true},
 
+	{name: "the site itself is gone", do: func(w *world) {
+		campaign(func(c *catalog.Campaign) { c.Status = catalog.Paused })(w)
+		w.delete(catalog.KindSite, "blog")
+	}},
+
 	// A pause leaves the approval as it is, and so does everything that comes back.
 	{name: "a pause and its end", do: func(w *world) {
 		campaign(func(c *catalog.Campaign) { c.Status = catalog.Paused })(w)

@@ -3,6 +3,7 @@ package catalog_test
 import (
 	"context"
 	"log/slog"
+	"os"
 	"testing"
 	"time"
 
@@ -76,5 +77,28 @@ func until(t *testing.T, w *world, what string, ok func(*catalog.Snapshot) bool)
 		if err := w.WaitFor(ctx, s.Revision()+1); err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
+	}
+}
+
+// How long it takes to import a large catalog into the engine, and to read it at a
+// start. DECKLE_SLOW makes it 10,000 campaigns.
+func TestManyCampaignsOnTheEngine(t *testing.T) {
+	if os.Getenv("DECKLE_SLOW") == "" {
+		t.Skip("DECKLE_SLOW is not set")
+	}
+	s, err := store.Open(t.Context(), store.Config{DataDir: t.TempDir()}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	w := node(t, s.Catalog(), s.Keys(), catalog.Config{})
+	start := time.Now()
+	w.big(many)
+	t.Logf("%d campaigns imported and approved on two sites in %v", many, time.Since(start))
+	start = time.Now()
+	again := node(t, s.Catalog(), s.Keys(), catalog.Config{})
+	t.Logf("read at a start in %v", time.Since(start))
+	if got, want := again.Snapshot().Lookup("blog", travel).Len(), w.Snapshot().Lookup("blog", travel).Len(); got != want || got == 0 {
+		t.Errorf("%d candidates after a start, want %d", got, want)
 	}
 }
