@@ -281,7 +281,7 @@ func (j *judge) shape(site string, now time.Time) projection.Shape {
 	}
 	weekend := func(t time.Time) bool { return t.Weekday() == time.Saturday || t.Weekday() == time.Sunday }
 	today := now.Truncate(24 * time.Hour)
-	for d := monday.AddDate(0, 0, -1); d.Before(today); d = d.AddDate(0, 0, 1) {
+	for d := monday.AddDate(0, 0, -5); d.Before(today); d = d.AddDate(0, 0, 1) {
 		var hours [24]float64
 		sum := 0.0
 		newest := int64(0)
