@@ -176,29 +176,40 @@ func (s *Store) openKeys(ctx context.Context, key *sealKey) error {
 // examineKeys opens every value of the bucket keys, and returns how many are not
 // sealed though there is a key.
 func (s *Store) examineKeys(ctx context.Context, key *sealKey) (plain int, err error) {
+	err = s.eachKey(ctx, func(e Entry) error {
+		if key != nil && !isSealed(e.Value) {
+			plain++
+			return nil
+		}
+		_, err := key.open(s.keys.where(e.Key), e.Value)
+		return err
+	})
+	return plain, err
+}
+
+// eachKey calls f for every value that there is, as it is stored.
+func (s *Store) eachKey(ctx context.Context, f func(Entry) error) error {
 	if s.keys == nil {
-		return 0, nil
+		return nil
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, 10*time.Second, errSlow)
 	defer cancel()
-	err = s.keys.bucket.Watch(ctx, func(c Change) error {
+	err := s.keys.bucket.Watch(ctx, func(c Change) error {
 		switch {
 		case c.Complete:
 			return errSeen
 		case c.Deleted:
 			return nil
-		case key != nil && !isSealed(c.Value):
-			plain++
-			return nil
+		default:
+			return f(c.Entry)
 		}
-		_, err := key.open(s.keys.where(c.Key), c.Value)
-		return err
 	})
-	if err == nil {
-		err = fault(ctx, "read keys", errSlow)
+	switch {
+	case errors.Is(err, errSeen):
+		return nil
+	case err == nil:
+		return fault(ctx, "read keys", errSlow)
+	default:
+		return err
 	}
-	if !errors.Is(err, errSeen) {
-		return 0, err
-	}
-	return plain, nil
 }

@@ -118,6 +118,9 @@ func TestPlainKeysAreSaid(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	putSecret(t, store.Config{DataDir: dir})
+	if status, err := store.Inspect(t.Context(), store.Config{DataDir: dir, EncryptionKeyFile: keyFile(t, oneKey)}, discard); err != nil || status.UnsealedKeys != 1 {
+		t.Errorf("inspect: %+v, %v; want 1 unsealed", status, err)
+	}
 	var log bytes.Buffer
 	c := store.Config{DataDir: dir, EncryptionKeyFile: keyFile(t, oneKey)}
 	st, err := store.Open(t.Context(), c, slog.New(slog.NewTextHandler(&log, nil)))

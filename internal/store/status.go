@@ -23,8 +23,8 @@ type Status struct {
 	// Free is how many bytes the folder's disk has left, -1 if there is none.
 	Free int64
 
-	// UnsealedKeys is how many key rings were not sealed when the store was opened,
-	// though there is an encryption key.
+	// UnsealedKeys is how many key rings are not sealed though there is an encryption
+	// key, as of when the store was opened.
 	UnsealedKeys int
 
 	Streams []StreamStatus
@@ -92,11 +92,21 @@ func statusOf(info *jetstream.StreamInfo) StreamStatus {
 // Inspect says what a store that nobody has open holds. It makes no store and
 // changes no setting; one that is in use is ErrInUse.
 func Inspect(ctx context.Context, c Config, log *slog.Logger) (_ Status, err error) {
+	sealed := c.EncryptionKeyFile != ""
 	c.EncryptionKeyFile = "" // nothing is opened
 	s, err := open(ctx, c.withDefaults(), log, opening{asIs: true})
 	if err != nil {
 		return Status{}, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
+	err = s.eachKey(ctx, func(e Entry) error {
+		if sealed && !isSealed(e.Value) {
+			s.plainKeys++
+		}
+		return nil
+	})
+	if err != nil {
+		return Status{}, err
+	}
 	return s.Status(ctx)
 }

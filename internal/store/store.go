@@ -44,8 +44,9 @@ var (
 	// cannot be opened. Asking again does not help.
 	ErrDamaged = errors.New("store is damaged")
 
-	// ErrInUse says that another process has the folder.
-	ErrInUse = errors.New("in use")
+	// ErrInUse says that another process has the folder: one that is ending, at a
+	// restart. It wraps ErrUnavailable.
+	ErrInUse error = &sentinel{"in use", ErrUnavailable}
 
 	// ErrTooLarge says that a message or value is larger than its log or bucket
 	// takes, and that nothing was written.
