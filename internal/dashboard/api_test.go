@@ -259,6 +259,11 @@ func TestApprovalsByAPI(t *testing.T) {
 	if len(all) != 4 || len(queue("?site=yuki-site")) != 2 || len(queue("?limit=3")) != 3 {
 		t.Fatalf("queue: %+v", all)
 	}
+	first := decode[struct {
+		Items []api.Waiting
+		Next  string
+	}](t, c.must(http.StatusOK, "GET", "/approvals?limit=1", ""))
+
 	x := all[0]
 	path := "/approvals/" + x.Site + "/" + x.Creative
 	before := c.must(http.StatusOK, "GET", path, "")
@@ -268,6 +273,9 @@ func TestApprovalsByAPI(t *testing.T) {
 	approve := fmt.Sprintf(`{"version":%d,"state":"approved"}`, x.Version)
 	after := c.must(http.StatusOK, "PUT", path, approve, "If-Match", before.Header.Get("Etag"))
 	c.must(http.StatusConflict, "PUT", path, fmt.Sprintf(`{"version":%d,"state":"rejected"}`, x.Version), "If-Match", before.Header.Get("Etag"))
+	if rest := queue("?cursor=" + first.Next); len(rest) < 2 || rest[0].Site+rest[0].Creative == x.Site+x.Creative {
+		t.Errorf("the next page, when the first is decided: %+v", rest)
+	}
 	for _, y := range queue("") {
 		if y.Site == x.Site && y.Creative == x.Creative {
 			t.Error("what was approved waits")

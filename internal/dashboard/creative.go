@@ -21,11 +21,10 @@ const maxPages = 12
 
 func creatives() editor {
 	return editor{
-		kind:    catalog.KindCreative,
-		title:   "Creatives",
-		about:   "A creative is one magazine. Whatever changes in it waits for approval; the version approved last is shown meanwhile.",
-		empty:   "A creative of a campaign queues for approval on every site that the campaign may run on.",
-		columns: []string{"Status", "Campaign", "Version", "Pages"},
+		kind:  catalog.KindCreative,
+		title: "Creatives",
+		about: "A creative is one magazine. Whatever changes in it waits for approval; the version approved last is shown meanwhile.",
+		empty: "A creative of a campaign queues for approval on every site that the campaign may run on.",
 		cells: func(s *catalog.Snapshot, e catalog.Entity) []cell {
 			x := e.(*catalog.Creative)
 			name := ""
@@ -208,7 +207,6 @@ func (d *Dashboard) takePictures(ctx context.Context, r *http.Request) (problems
 	if r.MultipartForm == nil {
 		return nil, nil
 	}
-	defer r.MultipartForm.RemoveAll() // the form is read; nothing of it stays on disk
 	for i := range pageCount(r.PostForm) {
 		at := fmt.Sprintf("pages[%d].image", i)
 		headers := r.MultipartForm.File[at+".file"]
@@ -294,10 +292,10 @@ func (d *Dashboard) showPreview(v visit) error {
 	if !ok {
 		return catalog.ErrNotFound
 	}
-	p := previewPage{frame: d.frame(v, named(x.Name, x.ID), "/creatives"), Creative: x, Leaves: leaves(x.Pages)}
+	p := previewPage{frame: d.frame(v, cmp.Or(x.Name, x.ID), "/creatives"), Creative: x, Leaves: leaves(x.Pages)}
 	p.Crumb = link{"/creatives/" + x.ID, "Edit this creative"}
 	if c, ok := s.Campaign(x.Campaign); ok {
-		p.Campaign = link{"/campaigns/" + c.ID, named(c.Name, c.ID)}
+		p.Campaign = link{"/campaigns/" + c.ID, cmp.Or(c.Name, c.ID)}
 	}
 	for _, w := range s.Queue("", time.Now()) {
 		if w.Creative == x.ID {

@@ -52,6 +52,7 @@ func (d *Dashboard) private(next handler) http.Handler {
 		}
 		v.session = session
 		if v.r.Method == http.MethodPost {
+			defer v.forgetFiles()
 			if err := v.parseForm(); err != nil {
 				return err
 			}
@@ -77,11 +78,19 @@ func (v visit) parseForm() error {
 	_ = rc.SetReadDeadline(time.Now().Add(time.Minute)) // not supported in tests
 	defer func() { _ = rc.SetReadDeadline(time.Time{}) }()
 	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxForm)
-	err := v.r.ParseMultipartForm(maxForm)
+	err := v.r.ParseMultipartForm(8 << 20) // in memory; the rest in files
 	if errors.Is(err, http.ErrNotMultipart) {
 		err = nil // ParseForm has been called
 	}
 	return err
+}
+
+// forgetFiles removes what parseForm has put into files. net/http does that only
+// for the request that it has made itself.
+func (v visit) forgetFiles() {
+	if v.r.MultipartForm != nil {
+		_ = v.r.MultipartForm.RemoveAll() // they are temporary in any case
+	}
 }
 
 // The cookies of a session. A __Host- cookie is Secure, of this host alone and of

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -136,7 +137,7 @@ func (d *Dashboard) newPage(v visit, e editor, values url.Values, problems []cat
 	p.Crumb = link{"/" + plural(e.kind), e.title}
 	if revision != 0 {
 		own := "/" + plural(e.kind) + "/" + id
-		p.Title, p.Action, p.Submit, p.Delete = named(values.Get("name"), id), own, "Save", own+"/delete"
+		p.Title, p.Action, p.Submit, p.Delete = cmp.Or(values.Get("name"), id), own, "Save", own+"/delete"
 		if e.kind == catalog.KindCreative {
 			p.Links = append(p.Links, link{own + "/preview", "Preview"})
 		}
@@ -339,7 +340,7 @@ func differences(groups []group, mine, theirs url.Values) (out []difference) {
 	}
 	for name := range names {
 		a, b := normal(mine[name]), normal(theirs[name])
-		if label := named(labels[name], name); !reflect.DeepEqual(a, b) && name != "currency" && name != "pageCount" {
+		if label := cmp.Or(labels[name], name); !reflect.DeepEqual(a, b) && name != "currency" && name != "pageCount" {
 			out = append(out, difference{label, strings.Join(a, ", "), strings.Join(b, ", ")})
 		}
 	}

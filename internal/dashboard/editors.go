@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"net/url"
 	"strconv"
 	"strings"
@@ -11,11 +12,10 @@ import (
 
 // An editor is how one kind of entity is listed and edited.
 type editor struct {
-	kind    catalog.Kind
-	title   string // "Campaigns"
-	about   string // what they are, for the list
-	empty   string // what to do where there are none
-	columns []string
+	kind  catalog.Kind
+	title string // "Campaigns"
+	about string // what they are, for the list
+	empty string // what to do where there are none
 
 	// cells are an entity's in a list, after its name.
 	cells func(s *catalog.Snapshot, e catalog.Entity) []cell
@@ -61,7 +61,7 @@ func parentCell(k catalog.Kind, id, name string) cell {
 	if id == "" {
 		return cell{Label: title(k), Text: "none"}
 	}
-	return cell{Label: title(k), Text: named(name, id), Href: "/" + plural(k) + "/" + id}
+	return cell{Label: title(k), Text: cmp.Or(name, id), Href: "/" + plural(k) + "/" + id}
 }
 
 // title is a kind as a heading writes it.
@@ -130,24 +130,23 @@ func categoryOptions(t *catalog.Taxonomy) (options []option) {
 func nameOf(e catalog.Entity) string {
 	switch e := e.(type) {
 	case *catalog.Publisher:
-		return named(e.Name, e.ID)
+		return cmp.Or(e.Name, e.ID)
 	case *catalog.Advertiser:
-		return named(e.Name, e.ID)
+		return cmp.Or(e.Name, e.ID)
 	case *catalog.Campaign:
-		return named(e.Name, e.ID)
+		return cmp.Or(e.Name, e.ID)
 	case *catalog.Creative:
-		return named(e.Name, e.ID)
+		return cmp.Or(e.Name, e.ID)
 	}
 	return e.EntityID()
 }
 
 func publishers() editor {
 	return editor{
-		kind:    catalog.KindPublisher,
-		title:   "Publishers",
-		about:   "A publisher owns sites and sells their slots in one currency.",
-		empty:   "Begin here: sites and advertisers belong to a publisher.",
-		columns: []string{"Currency", "Sites", "Advertisers"},
+		kind:  catalog.KindPublisher,
+		title: "Publishers",
+		about: "A publisher owns sites and sells their slots in one currency.",
+		empty: "Begin here: sites and advertisers belong to a publisher.",
 		cells: func(s *catalog.Snapshot, e catalog.Entity) []cell {
 			p := e.(*catalog.Publisher)
 			return []cell{
@@ -175,11 +174,10 @@ func publishers() editor {
 
 func sites() editor {
 	return editor{
-		kind:    catalog.KindSite,
-		title:   "Sites",
-		about:   "The commercial side of the sites in deckle.toml: floors, blocks, and what its pages are about.",
-		empty:   "A site of deckle.toml sells nothing until it has its publisher here.",
-		columns: []string{"Status", "Publisher", "Floor"},
+		kind:  catalog.KindSite,
+		title: "Sites",
+		about: "The commercial side of the sites in deckle.toml: floors, blocks, and what its pages are about.",
+		empty: "A site of deckle.toml sells nothing until it has its publisher here.",
 		cells: func(s *catalog.Snapshot, e catalog.Entity) []cell {
 			x := e.(*catalog.Site)
 			p, ok := s.Publisher(x.Publisher)
@@ -270,11 +268,10 @@ func siteValues(e catalog.Entity) url.Values {
 
 func advertisers() editor {
 	return editor{
-		kind:    catalog.KindAdvertiser,
-		title:   "Advertisers",
-		about:   "An advertiser buys on the sites of one publisher, and never spends more than its budget of a day.",
-		empty:   "An advertiser has campaigns, and campaigns have creatives.",
-		columns: []string{"Status", "Publisher", "A day", "Campaigns"},
+		kind:  catalog.KindAdvertiser,
+		title: "Advertisers",
+		about: "An advertiser buys on the sites of one publisher, and never spends more than its budget of a day.",
+		empty: "An advertiser has campaigns, and campaigns have creatives.",
 		cells: func(s *catalog.Snapshot, e catalog.Entity) []cell {
 			x := e.(*catalog.Advertiser)
 			name := ""
@@ -316,11 +313,10 @@ func advertisers() editor {
 
 func campaigns() editor {
 	return editor{
-		kind:    catalog.KindCampaign,
-		title:   "Campaigns",
-		about:   "What an advertiser wants shown, where, when and for how much.",
-		empty:   "A campaign needs an advertiser; its creatives queue for approval by themselves.",
-		columns: []string{"Status", "Advertiser", "Max CPM", "A day", "Runs"},
+		kind:  catalog.KindCampaign,
+		title: "Campaigns",
+		about: "What an advertiser wants shown, where, when and for how much.",
+		empty: "A campaign needs an advertiser; its creatives queue for approval by themselves.",
 		cells: func(s *catalog.Snapshot, e catalog.Entity) []cell {
 			x := e.(*catalog.Campaign)
 			a, ok := s.Advertiser(x.Advertiser)

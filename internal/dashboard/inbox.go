@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"net/url"
@@ -86,13 +87,13 @@ func newCase(s *catalog.Snapshot, w catalog.Waiting, site string, first bool) ap
 	c := approvalCase{Waiting: w, Name: w.Creative, CampaignName: w.Campaign, Advertiser: w.Advertiser, First: first}
 	c.Action = "/inbox/" + w.Site + "/" + w.Creative + "?" + url.Values{"site": {site}}.Encode()
 	if x, ok := s.Creative(w.Creative); ok {
-		c.Name, c.Leaves, c.LandingURL = named(x.Name, x.ID), leaves(x.Pages), x.LandingURL
+		c.Name, c.Leaves, c.LandingURL = cmp.Or(x.Name, x.ID), leaves(x.Pages), x.LandingURL
 	}
 	if x, ok := s.Campaign(w.Campaign); ok {
-		c.CampaignName = named(x.Name, x.ID)
+		c.CampaignName = cmp.Or(x.Name, x.ID)
 	}
 	if x, ok := s.Advertiser(w.Advertiser); ok {
-		c.Advertiser = named(x.Name, x.ID)
+		c.Advertiser = cmp.Or(x.Name, x.ID)
 	}
 	return c
 }

@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -152,9 +151,11 @@ type failure struct {
 
 func (f failure) Error() string { return f.title }
 
-func notFound(visit) error {
+func nothingHere() failure {
 	return failure{http.StatusNotFound, "There is nothing here", "The page does not exist, or what it showed has been deleted."}
 }
+
+func notFound(visit) error { return nothingHere() }
 
 // failurePage is the page of a failure.
 type failurePage struct {
@@ -194,7 +195,7 @@ func failureOf(err error) failure {
 	}
 	switch {
 	case errors.Is(err, catalog.ErrNotFound), errors.Is(err, store.ErrNotFound):
-		return notFound(visit{}).(failure)
+		return nothingHere()
 	case errors.Is(err, catalog.ErrNotLoaded):
 		return failure{http.StatusServiceUnavailable, "One moment", "This node has not read the catalog yet. Reload the page in a few seconds."}
 	case errors.Is(err, store.ErrFull):
@@ -237,6 +238,3 @@ func amount(micros int64, currency string) string {
 func hasNoMinorUnit(currency string) bool {
 	return slices.Contains([]string{"CLP", "ISK", "JPY", "KRW", "PYG", "UGX", "VND", "XAF", "XOF", "XPF"}, currency)
 }
-
-// named is a name, or the id where there is none.
-func named(name, id string) string { return cmp.Or(name, id) }

@@ -34,7 +34,7 @@ const (
 	maxBody     = catalog.MaxEntityBytes
 	maxDocument = catalog.MaxDocumentBytes
 	maxAsset    = catalog.MaxAssetBytes
-	timeout     = 20 * time.Second // of reading a body, and of what the store does
+	timeout     = 20 * time.Second // of what the store does; of reading a body, with a second for each MiB
 
 	perSecond = 50 // requests of one key, after
 	burst     = 200
@@ -235,7 +235,7 @@ func (c *call) read(op operation) error {
 			with("Accept", op.accept)
 	}
 	rc := http.NewResponseController(c.w)
-	if err := rc.SetReadDeadline(time.Now().Add(timeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+	if err := rc.SetReadDeadline(time.Now().Add(timeout + time.Duration(op.limit>>20)*time.Second)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return fmt.Errorf("bound the reading of a body: %w", err)
 	}
 	var b bytes.Buffer

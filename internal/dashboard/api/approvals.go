@@ -3,6 +3,7 @@ package api
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,24 +26,23 @@ type Waiting struct {
 	Revision   uint64    `json:"revision"`         // for If-Match; 0: nothing has been decided yet
 }
 
-// queue is what waits, the oldest first.
+// queue is what waits, the oldest first. A cursor is a place in that order: what is
+// decided meanwhile moves nothing.
 func (a *API) queue(c call) error {
 	after, limit, err := page(c.r)
 	if err != nil {
 		return err
-	}
-	skip := 0
-	if after != "" {
-		if skip, err = strconv.Atoi(after); err != nil || skip < 0 {
-			return invalid(catalog.Problem{Field: "cursor", Msg: "not one that a list answered with"})
-		}
 	}
 	s, err := a.snapshot()
 	if err != nil {
 		return err
 	}
 	waiting := s.Queue(c.r.URL.Query().Get("site"), time.Now())
-	waiting = waiting[min(skip, len(waiting)):]
+	first := slices.IndexFunc(waiting, func(w catalog.Waiting) bool { return placeOfWaiting(w) > after })
+	if first < 0 {
+		first = len(waiting)
+	}
+	waiting = waiting[first:]
 	out := listing[Waiting]{Items: []Waiting{}}
 	for _, w := range waiting[:min(limit, len(waiting))] {
 		out.Items = append(out.Items, Waiting{
@@ -51,10 +51,15 @@ func (a *API) queue(c call) error {
 		})
 	}
 	if len(waiting) > limit {
-		out.Next = encodeCursor(strconv.Itoa(skip + limit))
+		out.Next = encodeCursor(placeOfWaiting(waiting[limit-1]))
 	}
 	writeJSON(c.w, http.StatusOK, "application/json", out)
 	return nil
+}
+
+// placeOfWaiting sorts as the queue does.
+func placeOfWaiting(w catalog.Waiting) string {
+	return w.Since.UTC().Format("2006-01-02T15:04:05.000000000") + " " + w.Site + "/" + w.Creative
 }
 
 // decisions are those on one creative on one site.
