@@ -5,9 +5,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +21,8 @@ import (
 
 	"deckle/internal/catalog"
 	"deckle/internal/dashboard"
+	"deckle/internal/dashboard/access"
+	"deckle/internal/sim"
 	"deckle/internal/store/memory"
 )
 
@@ -175,5 +181,52 @@ func TestCommandLineOfAdminAndCatalog(t *testing.T) {
 	}
 	if _, _, err := parse("catalog export x"); err == nil {
 		t.Error("an export without a key")
+	}
+}
+
+// The commands against the whole program, with its store on disk.
+func TestImportIntoARunningServer(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	hash, err := access.HashPassword([]byte("correct horse battery"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256([]byte("secret"))
+	keys := inFolder(t, dir, "keys", "deploy:"+hex.EncodeToString(sum[:])+"\n")
+	password := inFolder(t, dir, "password", hash+"\n")
+	d := startDemo(t, sim.Options{}, func(toml, template string) (string, string) {
+		return fmt.Sprintf("[admin]\npassword_file = %q\napi_keys_file = %q\n", password, keys) + toml, template
+	})
+	m := management{URL: d.admin, KeyFile: inFolder(t, dir, "key", "secret\n")}
+	var out bytes.Buffer
+	for { // until its store is open and its catalog read
+		_, _, err := m.send(t.Context(), http.MethodGet, "/document", nil, "")
+		if err == nil {
+			break
+		}
+		if !strings.Contains(err.Error(), "503") && !strings.Contains(err.Error(), "not read the catalog yet") || t.Context().Err() != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := (&catalogImportCmd{management: m, File: inFolder(t, dir, "catalog.json", aDocument), Yes: true}).Run(t.Context(), &out); err != nil {
+		t.Fatal(err)
+	}
+	out.Reset()
+	if err := (&catalogExportCmd{management: m, File: "-"}).Run(t.Context(), &out); err != nil || !strings.Contains(out.String(), `"Yuki Media"`) {
+		t.Errorf("exported %s, %v", out.String(), err)
+	}
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Jar: jar}
+	resp, err := client.PostForm(d.admin+"/login", url.Values{"name": {"ana"}, "password": {"correct horse battery"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if page, err := io.ReadAll(resp.Body); err != nil || !strings.Contains(string(page), "<h1>Overview</h1>") {
+		t.Errorf("log-in ends at %s, %v:\n%s", resp.Request.URL, err, page)
 	}
 }
