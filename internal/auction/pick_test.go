@@ -1,6 +1,10 @@
 package auction_test
 
 import (
+	"fmt"
+	"log/slog"
+	"math/big"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -35,7 +39,7 @@ func TestBestOfAllProviders(t *testing.T) {
 // What a winner takes along, field by field.
 func TestWinnerFields(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const a = `{"BidID": "b-1", "Currency": "usd", "NBR": 8, "Offers": [{
+		const a = `{"BidID": "b-1", "Currency": "eur", "NBR": 8, "Offers": [{
 			"Seat": "kargo", "ID": "1", "ImpID": "top", "AdID": "ad", "Price": "1.50", "W": 300, "H": 250, "Exp": 60,
 			"AdM": "<i>${AUCTION_PRICE} ${AUCTION_CURRENCY} ${AUCTION_BID_ID} ${AUCTION_ID}</i>",
 			"CrID": "cr", "DealID": "D", "ADomain": ["a.example"],
@@ -44,17 +48,20 @@ func TestWinnerFields(t *testing.T) {
 		for _, fire := range []bool{false, true} {
 			p := provider("p")
 			p.FireNURL = fire
-			h := house(auction.Config{Providers: []auction.Provider{p}, Dial: network{"p": replies(ok(a))}.dial})
+			h := house(auction.Config{
+				Providers: []auction.Provider{p}, Dial: network{"p": replies(ok(a))}.dial,
+				Currency: auction.Rates{Base: "USD", Units: map[string]*big.Rat{"EUR": big.NewRat(108, 100)}},
+			})
 			res := h.Start(t.Context(), request()).Result()
 			h.Close()
 			want := auction.Winner{
 				Bid: auction.Bid{
-					Provider: "p", Seat: "kargo", ID: "1", Slot: "top", Price: 1_500_000, Paid: "1.50", PaidCur: "USD",
-					Size: deckle.Size{W: 300, H: 250}, AdM: "<i>1.50 USD b-1 req-1</i>", CrID: "cr", DealID: "D",
+					Provider: "p", Seat: "kargo", ID: "1", Slot: "top", Price: 1_620_000, Paid: "1.50", PaidCur: "EUR",
+					Size: deckle.Size{W: 300, H: 250}, AdM: "<i>1.50 EUR b-1 req-1</i>", CrID: "cr", DealID: "D",
 					ADomain: []string{"a.example"}, NURL: "http://n.example/?p=1.50", BURL: "https://b.example/?p=1.50",
 					Expires: 60e9,
 				},
-				AdID: res.Winners[0].AdID, Bucket: "1.50", EdgeNURL: fire,
+				AdID: res.Winners[0].AdID, Bucket: "1.62", EdgeNURL: fire,
 			}
 			if diff := cmp.Diff([]auction.Winner{want}, res.Winners); diff != "" {
 				t.Errorf("winners (-want +got):\n%s", diff)
@@ -64,4 +71,28 @@ func TestWinnerFields(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A notice's URL may grow by its macros to twice what it may be; one that nobody
+// could open is counted, and the bid stands without it.
+func TestNoticeURLsThatGrow(t *testing.T) {
+	for times, want := range map[int]bool{31: true, 32: false} { // 512 bytes each, up to 16 KiB
+		t.Run(fmt.Sprint(times), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := offer("s", "1", "1")
+				o.AdID = strings.Repeat("x", 512)
+				o.BURL = "https://b.example/?" + strings.Repeat("${AUCTION_AD_ID}", times)
+				m := auction.NewMetrics()
+				h := auction.New(auction.Config{
+					Providers: []auction.Provider{provider("p")}, Dial: network{"p": replies(ok(answer(o)))}.dial,
+				}, m, slog.New(slog.DiscardHandler))
+				w := h.Start(t.Context(), request()).Result().Winners[0]
+				h.Close()
+				bad := counted(t, m, "deckle_notices_total", "outcome")["bad_url"]
+				if kept := w.BURL != ""; kept != want || kept == (bad == 1) {
+					t.Errorf("burl of %d bytes, %d counted; want it kept: %v", len(w.BURL), bad, want)
+				}
+			})
+		})
+	}
 }
