@@ -2,11 +2,15 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"deckle/internal/store"
 )
 
 // A Document is a whole catalog, or a part of one, as one JSON value. What it does
@@ -353,7 +357,49 @@ func (c *Catalog) applyWave(ctx context.Context, steps []Step, by string) (done 
 	return done, err
 }
 
+// A step that the store has not answered is tried again, five times within three
+// seconds: among ten thousand writes one may well be slow.
+const (
+	stepTries = 5
+	stepAgain = 100 * time.Millisecond // doubled each time
+)
+
 func (c *Catalog) applyStep(ctx context.Context, s *Step, by string) error {
+	unanswered := false
+	for try := 0; ; try++ {
+		err := c.tryStep(ctx, s, by)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, ErrConflict) && unanswered && c.isDone(ctx, s):
+			return nil // by the try whose answer was lost
+		case !errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrFull) || try == stepTries-1:
+			return err
+		}
+		unanswered = true
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(stepAgain << try):
+		}
+	}
+}
+
+// isDone reports whether the catalog says already what a write would say.
+func (c *Catalog) isDone(ctx context.Context, s *Step) bool {
+	if s.entity == nil {
+		return false
+	}
+	current, err := c.Get(ctx, s.entity.Kind(), s.entity.EntityID())
+	if err != nil {
+		return false
+	}
+	j := judge{ctx: ctx, c: c}
+	next, err := c.prepare(s.entity, current, j.world(current), "")
+	return err == nil && j.err == nil && next == nil
+}
+
+func (c *Catalog) tryStep(ctx context.Context, s *Step, by string) error {
 	w := Write{By: by, Revision: s.base.Revision}
 	kind, id, _ := strings.Cut(s.Key, "/")
 	var err error

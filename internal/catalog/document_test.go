@@ -11,6 +11,7 @@ import (
 
 	"deckle"
 	"deckle/internal/catalog"
+	"deckle/internal/store"
 	"deckle/internal/store/memory"
 )
 
@@ -251,24 +252,27 @@ func TestApplyApprovesOnlyWhatTheDocumentHas(t *testing.T) {
 	})
 }
 
-// A store that fails at any write of a document leaves a catalog in which every
+// A store that stays away at any write of a document leaves a catalog in which every
 // reference holds, and applying the document again finishes it.
 func TestCrashWithinADocument(t *testing.T) {
-	const writes = 9 // contents, and the anchor
+	const outage = 100
+	const writes = 8 // of which the approval's anchor is the last, and may be missing
 	for at := range writes {
 		inWorld(t, catalog.Config{}, func(w *world) {
-			faults := slices.Concat(slices.Repeat([]memory.Fault{none}, at), []memory.Fault{down})
-			w.kv.Fail(faults...)
+			w.kv.Fail(slices.Concat(slices.Repeat([]memory.Fault{none}, at), slices.Repeat([]memory.Fault{down}, outage))...)
 			diff, err := w.Import(exampleDocument())
 			if err != nil {
 				t.Fatal(err)
 			}
 			done, err := w.Apply(w.ctx, diff, "importer")
-			if at < writes-1 && err == nil {
-				t.Errorf("a fault at write %d was not noticed", at+1)
+			if at < writes-1 && !errors.Is(err, store.ErrUnavailable) {
+				t.Errorf("a fault at write %d was not noticed: %v", at+1, err)
 			}
-			if w.kv.Pending() > 0 {
+			if w.kv.Pending() >= outage {
 				t.Fatalf("write %d never came: %d done", at+1, done)
+			}
+			for w.kv.Pending() > 0 { // the outage ends
+				_, _ = w.kv.Put(w.ctx, "used/up", nil, 1)
 			}
 			// Whatever there is can be exported and imported: it is valid.
 			if got := w.apply(w.settled().Export()); len(got) > 0 {
@@ -277,6 +281,25 @@ func TestCrashWithinADocument(t *testing.T) {
 			w.apply(exampleDocument())
 			w.wantServed("blog", 1)
 		})
+	}
+}
+
+// One answer that is lost, at any write, stops nothing.
+func TestLostAnswersWithinADocument(t *testing.T) {
+	for _, fault := range []memory.Fault{down, lost} {
+		for at := range 8 {
+			inWorld(t, catalog.Config{}, func(w *world) {
+				w.kv.Fail(append(slices.Repeat([]memory.Fault{none}, at), fault)...)
+				w.apply(exampleDocument())
+				if n := w.kv.Pending(); n != 0 {
+					t.Fatalf("%d faults have not happened", n)
+				}
+				w.wantServed("blog", 1)
+				if got := w.apply(exampleDocument()); len(got) > 0 {
+					t.Errorf("left after a lost answer at write %d: %q", at+1, got)
+				}
+			})
+		}
 	}
 }
 
