@@ -24,7 +24,7 @@ const (
 // A folder keeps one projection going.
 type folder struct {
 	projection Projection
-	at         cursor // owned by run
+	at         cursor // owned by fold
 
 	shown  atomic.Pointer[cursor] // what at was, for those who ask; never nil
 	health health
@@ -38,9 +38,9 @@ type cursor struct {
 	events, repeats int64
 }
 
-// Run folds what the journal has and what comes, until ctx is done. A projection that fails
-// stops and says so in [Tables.Checks], and the others go on; Run waits for ctx all
-// the same. What may pass (a full disk, a store out of reach) is tried again.
+// Run folds what the journal has and what comes, until ctx is done. A projection
+// that fails stops and says so in [Tables.Checks], and the others go on; Run waits for
+// ctx all the same. What may pass (a full disk, a store out of reach) is tried again.
 func (t *Tables) Run(ctx context.Context, log store.Log) error {
 	var g sync.WaitGroup
 	for _, f := range t.folders {
@@ -56,8 +56,8 @@ func (t *Tables) Run(ctx context.Context, log store.Log) error {
 // forever is beyond the end of every journal.
 const forever = store.Seq(math.MaxUint64)
 
-// fold reads the journal from the cursor to the envelope until, and folds it in batches.
-// While one is committed the next is read.
+// fold reads the journal from the cursor to the envelope until, and folds it in
+// batches. While one is committed the next is read.
 func (t *Tables) fold(ctx context.Context, log store.Log, f *folder, until store.Seq) error {
 	if err := t.load(ctx, f); err != nil {
 		return err
@@ -224,8 +224,8 @@ func loadCursor(ctx context.Context, db *sql.DB, projection string) (cursor, err
 	return c, nil
 }
 
-// examine makes sure that the journal goes on where the projection stands: that no event
-// between is missing, and that it is the same journal.
+// examine makes sure that the journal goes on where the projection stands: that no
+// event between is missing, and that it is the same journal.
 func (t *Tables) examine(ctx context.Context, log store.Log, f *folder) error {
 	state, err := log.State(ctx)
 	if err != nil {

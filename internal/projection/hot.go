@@ -37,8 +37,8 @@ func NewHot(c Config, log *slog.Logger) *Hot {
 }
 
 // Run folds what the journal has and what comes, until ctx is done. When that cannot
-// be read any more, it stops and says so in [Hot.Check], and waits for ctx all the same:
-// pages need none of this. A store out of reach is asked again.
+// be read any more, it stops and says so in [Hot.Check], and waits for ctx all the
+// same: pages need none of this. A store out of reach is asked again.
 func (h *Hot) Run(ctx context.Context, log store.Log) error {
 	h.health.keepGoing(ctx, h.log.With("projection", "hot"), func() error { return h.fold(ctx, log) })
 	<-ctx.Done()

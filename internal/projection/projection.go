@@ -8,8 +8,8 @@
 // suspect one counts as suspect and as nothing else.
 //
 // The journal comes as the [store.Log] that it is in, envelope by envelope. Nothing
-// waits for a projection: it follows the journal in goroutines of its own,
-// and one that fails stops alone and says so in its [obs.Check].
+// waits for a projection: it follows the journal in goroutines of its own, and one
+// that fails stops alone and says so in its [obs.Check].
 package projection
 
 import (
@@ -43,8 +43,9 @@ var (
 	ErrDamaged = errors.New("report.db is damaged")
 
 	// ErrOtherJournal says that report.db was folded from another journal than the
-	// one that there is.
-	ErrOtherJournal = errors.New("report.db was made from another journal")
+	// one that there is. Nothing is touched then: somebody may have put the wrong one
+	// there.
+	ErrOtherJournal = errors.New("report.db was made from another journal (deckle replay makes it anew from this one)")
 
 	// ErrNewer says that report.db was made by a newer version of Deckle. It is treated
 	// as a damaged one.

@@ -225,6 +225,33 @@ func TestRepeatsAreRemembered(t *testing.T) {
 	}
 }
 
+// What a slow clock says is remembered for as long as anything else that was told at
+// that place of the journal.
+func TestSlowClockIsRemembered(t *testing.T) {
+	h := newHistory()
+	tell := func(n int, at time.Duration) {
+		e := impression(n)
+		e.At = monday.Add(8*time.Hour + at)
+		h.add(e)
+	}
+	tell(0, 0)
+	tell(1, -3*time.Hour)
+	tell(2, 64*time.Minute) // of the next generation, wherever that begins
+	tell(1, -3*time.Hour)
+	tables := open(t, filepath.Join(t.TempDir(), "report.db"))
+	if err := tables.FoldTo(t.Context(), h, h.last()); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := tables.Report(t.Context(), projection.Filter{})
+	if err != nil || rows[0].Organic.Impressions != 3 {
+		t.Errorf("%+v, %v; want 3 impressions", rows, err)
+	}
+	hot := fold(t, h, projection.Config{})
+	if n := hot.Impressions(projection.Duplicate); n != 1 {
+		t.Errorf("%d duplicates in memory, want 1", n)
+	}
+}
+
 // An id whose time has passed leaves the file.
 func TestSeenDoesNotGrow(t *testing.T) {
 	h, path := newHistory(), filepath.Join(t.TempDir(), "report.db")
@@ -496,6 +523,21 @@ func TestMigration(t *testing.T) {
 	closeTables(t, tables)
 	if _, err := openWith(old); !errors.Is(err, projection.ErrNewer) {
 		t.Errorf("a file of a newer version: %v", err)
+	}
+}
+
+// A path may have what means something in a URL.
+func TestOddPath(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a b?mode=memory#c%20d&_pragma=x")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	h, path := traffic(100, 1), filepath.Join(dir, "report.db")
+	if err := open(t, path).FoldTo(t.Context(), h, h.last()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Error(err)
 	}
 }
 
