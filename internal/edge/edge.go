@@ -142,7 +142,7 @@ func (e *Edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (o Own) handler(path string) http.Handler {
-	if h, ok := o[path]; ok && !strings.HasSuffix(path, "/") {
+	if h, ok := o[path]; ok {
 		return h
 	}
 	longest := ""
