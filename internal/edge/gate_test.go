@@ -59,14 +59,20 @@ func TestGate(t *testing.T) {
 		"image":                      {setup{}, set("Sec-Fetch-Dest", "image"), "/x", false, false, "", false, private},
 		"no fetch metadata":          {setup{}, func(r *http.Request) { r.Header.Del("Sec-Fetch-Dest") }, "/x", true, true, "", true, private},
 		"no fetch metadata, no html": {setup{}, func(r *http.Request) { r.Header.Del("Sec-Fetch-Dest"); r.Header.Set("Accept", "*/*") }, "/x", false, false, "", false, private},
-		"prefetch":                   {setup{}, set("Sec-Purpose", "prefetch;prerender"), "/x", true, true, "prefetch", false, private},
-		"prefetch, Purpose":          {setup{}, set("Purpose", "Prefetch"), "/x", true, true, "prefetch", false, private},
-		"prefetch, X-Moz":            {setup{}, set("X-Moz", "prefetch"), "/x", true, true, "prefetch", false, private},
-		"preview":                    {setup{}, set("X-Purpose", "preview"), "/x", true, true, "prefetch", false, private},
-		"bot":                        {setup{}, set("User-Agent", "Mozilla/5.0 (compatible; GoogleBot/2.1; +http://www.google.com/bot.html)"), "/x", true, false, "", false, private},
-		"no agent":                   {setup{}, func(r *http.Request) { r.Header.Del("User-Agent") }, "/x", true, false, "", false, private},
-		"a telephone by Cubot":       {setup{}, set("User-Agent", "Mozilla/5.0 (Linux; Android 13; CUBOT P80) AppleWebKit/537.36"), "/x", true, true, "", true, private},
-		"no consent":                 {setup{}, set("Cookie", "euconsent-v2="+refused), "/x", true, true, "no_consent", false, private},
+		"html in a second line": {setup{}, func(r *http.Request) {
+			r.Header.Del("Sec-Fetch-Dest")
+			r.Header["Accept"] = []string{"image/*", "Text/HTML"}
+		}, "/x", true, true, "", true, private},
+		"prefetch in a second line": {setup{}, func(r *http.Request) { r.Header["Purpose"] = []string{"x", "prefetch"} }, "/x", true, true, "prefetch", false, private},
+		"a blank agent":             {setup{}, set("User-Agent", " "), "/x", true, false, "", false, private},
+		"prefetch":                  {setup{}, set("Sec-Purpose", "prefetch;prerender"), "/x", true, true, "prefetch", false, private},
+		"prefetch, Purpose":         {setup{}, set("Purpose", "Prefetch"), "/x", true, true, "prefetch", false, private},
+		"prefetch, X-Moz":           {setup{}, set("X-Moz", "prefetch"), "/x", true, true, "prefetch", false, private},
+		"preview":                   {setup{}, set("X-Purpose", "preview"), "/x", true, true, "prefetch", false, private},
+		"bot":                       {setup{}, set("User-Agent", "Mozilla/5.0 (compatible; GoogleBot/2.1; +http://www.google.com/bot.html)"), "/x", true, false, "", false, private},
+		"no agent":                  {setup{}, func(r *http.Request) { r.Header.Del("User-Agent") }, "/x", true, false, "", false, private},
+		"a telephone by Cubot":      {setup{}, set("User-Agent", "Mozilla/5.0 (Linux; Android 13; CUBOT P80) AppleWebKit/537.36"), "/x", true, true, "", true, private},
+		"no consent":                {setup{}, set("Cookie", "euconsent-v2="+refused), "/x", true, true, "no_consent", false, private},
 		"prefetch before consent": {setup{}, func(r *http.Request) {
 			r.Header.Set("Cookie", "euconsent-v2="+refused)
 			r.Header.Set("Purpose", "prefetch")

@@ -40,30 +40,39 @@ func TestUntouched(t *testing.T) {
 		status int
 		header header
 	}{
-		"404":                   {404, nil},
-		"500":                   {500, nil},
-		"204":                   {204, nil},
-		"301":                   {301, header{"Location": "https://elsewhere.test/"}},
-		"json":                  {200, header{"Content-Type": "application/json"}},
-		"xhtml":                 {200, header{"Content-Type": "application/xhtml+xml"}},
-		"no type that parses":   {200, header{"Content-Type": "text/html; charset"}},
-		"two types":             {200, header{"Content-Type": "text/html", "+Content-Type": "text/plain"}},
-		"unicode is utf-16":     {200, header{"Content-Type": "text/html; charset=unicode"}},
-		"ucs-2 is utf-16":       {200, header{"Content-Type": `text/html; charset=" UCS-2"`}},
-		"csISO2022JP":           {200, header{"Content-Type": "text/html; charset=csISO2022JP"}},
-		"second disposition":    {200, header{"Content-Disposition": "inline", "+Content-Disposition": "attachment"}},
-		"report-only nonce":     {200, header{"Content-Security-Policy-Report-Only": "script-src 'nonce-abc'"}},
-		"utf-16":                {200, header{"Content-Type": "text/html; charset=UTF-16LE"}},
-		"iso-2022-jp":           {200, header{"Content-Type": "text/html; charset=ISO-2022-JP"}},
-		"no-transform":          {200, header{"Cache-Control": "public, No-Transform"}},
-		"attachment":            {200, header{"Content-Disposition": `Attachment; filename="x.html"`}},
-		"an unknown coding":     {200, header{"Content-Encoding": "br"}},
-		"two codings":           {200, header{"Content-Encoding": "gzip, gzip"}},
-		"policy without inline": {200, header{"Content-Security-Policy": "default-src 'self'"}},
-		"policy with nonce":     {200, header{"Content-Security-Policy": "script-src 'self' 'unsafe-inline' 'nonce-abc'"}},
-		"policy, trusted types": {200, header{"Content-Security-Policy": "require-trusted-types-for 'script'"}},
-		"second policy forbids": {200, header{"Content-Security-Policy": "script-src * 'unsafe-inline', script-src 'none'"}},
-		"policy without self":   {200, header{"Content-Security-Policy": "script-src 'unsafe-inline' https://cdn.test"}},
+		"404":                     {404, nil},
+		"500":                     {500, nil},
+		"204":                     {204, nil},
+		"301":                     {301, header{"Location": "https://elsewhere.test/"}},
+		"json":                    {200, header{"Content-Type": "application/json"}},
+		"xhtml":                   {200, header{"Content-Type": "application/xhtml+xml"}},
+		"no type that parses":     {200, header{"Content-Type": "text/html; charset"}},
+		"two types":               {200, header{"Content-Type": "text/html", "+Content-Type": "text/plain"}},
+		"unicode is utf-16":       {200, header{"Content-Type": "text/html; charset=unicode"}},
+		"ucs-2 is utf-16":         {200, header{"Content-Type": `text/html; charset=" UCS-2"`}},
+		"csISO2022JP":             {200, header{"Content-Type": "text/html; charset=csISO2022JP"}},
+		"second disposition":      {200, header{"Content-Disposition": "inline", "+Content-Disposition": "attachment"}},
+		"report-only nonce":       {200, header{"Content-Security-Policy-Report-Only": "script-src 'nonce-abc'"}},
+		"utf-16":                  {200, header{"Content-Type": "text/html; charset=UTF-16LE"}},
+		"iso-2022-jp":             {200, header{"Content-Type": "text/html; charset=ISO-2022-JP"}},
+		"no-transform":            {200, header{"Cache-Control": "public, No-Transform"}},
+		"attachment":              {200, header{"Content-Disposition": `Attachment; filename="x.html"`}},
+		"an unknown coding":       {200, header{"Content-Encoding": "br"}},
+		"two codings":             {200, header{"Content-Encoding": "gzip, gzip"}},
+		"policy without inline":   {200, header{"Content-Security-Policy": "default-src 'self'"}},
+		"policy with nonce":       {200, header{"Content-Security-Policy": "script-src 'self' 'unsafe-inline' 'nonce-abc'"}},
+		"policy, trusted types":   {200, header{"Content-Security-Policy": "require-trusted-types-for 'script'"}},
+		"second policy forbids":   {200, header{"Content-Security-Policy": "script-src * 'unsafe-inline', script-src 'none'"}},
+		"two codings, two lines":  {200, header{"Content-Encoding": "gzip", "+Content-Encoding": "br"}},
+		"policy in a second line": {200, header{"Content-Security-Policy": "img-src *", "+Content-Security-Policy": "script-src 'none'"}},
+		"policy, sandbox":         {200, header{"Content-Security-Policy": "sandbox allow-scripts"}},
+		"policy, types":           {200, header{"Content-Security-Policy": "trusted-types a"}},
+		"policy, strict-dynamic":  {200, header{"Content-Security-Policy": "script-src 'self' 'unsafe-inline' 'strict-dynamic'"}},
+		"policy with a hash":      {200, header{"Content-Security-Policy": "script-src 'self' 'unsafe-inline' 'sha256-abc'"}},
+		"policy, first directive": {200, header{"Content-Security-Policy": "script-src 'none'; script-src 'self' 'unsafe-inline'"}},
+		"policy in capitals":      {200, header{"Content-Security-Policy": "SCRIPT-SRC 'NONE'"}},
+		"policy for elements":     {200, header{"Content-Security-Policy": "script-src 'self' 'unsafe-inline'; script-src-elem 'none'"}},
+		"policy without self":     {200, header{"Content-Security-Policy": "script-src 'unsafe-inline' https://cdn.test"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -98,6 +107,8 @@ func TestPoliciesThatLetUsIn(t *testing.T) {
 		"script-src 'self' 'unsafe-inline'",
 		"default-src 'none'; script-src * 'unsafe-inline'",
 		"img-src 'self'; frame-src 'none'",
+		"script-src 'self' 'unsafe-inline'; script-src 'none'",
+		"Script-Src 'Self' 'UNSAFE-INLINE'",
 		"default-src 'none'; script-src 'none'; script-src-elem 'unsafe-inline' 'self'",
 	} {
 		bubble(t, func(t *testing.T) {
@@ -106,6 +117,24 @@ func TestPoliciesThatLetUsIn(t *testing.T) {
 				t.Errorf("%s: nothing injected", policy)
 			}
 		})
+	}
+}
+
+// Which statuses make a page: two, and with error_pages those of errors.
+func TestStatusesThatLetUsIn(t *testing.T) {
+	for status, c := range map[int]struct{ always, errorPages bool }{
+		200: {true, true}, 203: {true, true}, 201: {false, false}, 301: {false, false},
+		400: {false, true}, 404: {false, true}, 500: {false, true}, 599: {false, true}, 600: {false, false},
+	} {
+		for errorPages, want := range map[bool]bool{false: c.always, true: c.errorPages} {
+			bubble(t, func(t *testing.T) {
+				w := newWorld(t, setup{site: func(s *edge.Site) { s.ErrorPages = errorPages }}, answerWith(status, nil, page), bids(0, "1"))
+				a := w.get(t.Context(), navigation("/x"))
+				if got := strings.Contains(a.body(), "data-deckle"); got != want || a.status != status {
+					t.Errorf("%d, error_pages %v: injected %v, status %d", status, errorPages, got, a.status)
+				}
+			})
+		}
 	}
 }
 
@@ -241,6 +270,8 @@ func TestRedirectsToTheOriginHostBecomePublic(t *testing.T) {
 		"https://xorigin.test/x":     "https://xorigin.test/x",
 		"/relative":                  "/relative",
 		"http://www.test/other-port": "http://www.test/other-port",
+		"http://origin.test:9090/x":  "http://origin.test:9090/x", // something else on that machine
+		"http://ORIGIN.test/x":       "http://www.test/x",
 	} {
 		for _, path := range []string{"/x", "/plain"} {
 			bubble(t, func(t *testing.T) {
@@ -250,6 +281,58 @@ func TestRedirectsToTheOriginHostBecomePublic(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Redirects and cookies of the origin's host become those of the host that the
+// reader asked, as the reader sees it.
+func TestPublicHostOfAnswers(t *testing.T) {
+	site := func(s *edge.Site) { s.Hosts, s.HostHeader = []string{"www.test", "m.test"}, "backend.test" }
+	trust := func(c *edge.Config) { c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")} }
+	want := []string{
+		"a=1; Domain=www.test", "b=2; Path=/; Domain=www.test; Secure", "c=3; domain=m.test", "d=4; Domain=.other.test", "e=Domain=origin.test", "f=6; Domain=",
+	}
+	origin := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header()["Set-Cookie"] = []string{
+			"a=1; Domain=.origin.test", "b=2; Path=/; domain = Backend.test; Secure", "c=3; domain=m.test", "d=4; Domain=.other.test", "e=Domain=origin.test", "f=6; Domain=",
+		}
+		w.Header().Set("Location", "http://backend.test:8080/x")
+		w.WriteHeader(http.StatusFound)
+	}
+	eachWay(t, func(t *testing.T, path string) {
+		r := navigation(path)
+		r.Host = "www.test:8443"
+		r.Header.Set("X-Forwarded-Proto", "https")
+		a := newWorld(t, setup{site: site, config: trust}, origin, hang).get(t.Context(), r)
+		if got := a.header["Set-Cookie"]; !slices.Equal(got, want) {
+			t.Errorf("Set-Cookie = %q, want %q", got, want)
+		}
+		if got := a.header.Get("Location"); got != "https://www.test:8443/x" {
+			t.Errorf("Location = %s", got)
+		}
+	})
+}
+
+// Hints are for readers who get the client; the origin's own hints and timings
+// stay.
+func TestHintsOfThePage(t *testing.T) {
+	for agent, want := range map[string][]string{
+		"Mozilla/5.0": {"</a.css>; rel=preload", "<https://gpt.test>; rel=preconnect"},
+		"":            {"</a.css>; rel=preload"},
+	} {
+		bubble(t, func(t *testing.T) {
+			own := map[string]string{"Link": "</a.css>; rel=preload", "Server-Timing": "app;dur=5"}
+			w := newWorld(t, setup{site: func(s *edge.Site) { s.ServerTiming = true }}, answerWith(200, own, page), bids(0, "1"))
+			r := navigation("/x")
+			r.Header.Set("User-Agent", agent)
+			a := w.get(t.Context(), r)
+			if got := a.header["Link"]; !slices.Equal(got, want) {
+				t.Errorf("%q: Link = %q, want %q", agent, got, want)
+			}
+			if got := a.header["Server-Timing"]; len(got) != 2 || got[0] != "app;dur=5" {
+				t.Errorf("Server-Timing = %q", got)
+			}
+		})
 	}
 }
 

@@ -111,7 +111,7 @@ func TestNoNoticesForNobody(t *testing.T) {
 		reader func(leave func()) *answer
 	}{
 		"the reader has left": {html(headPart, bodyPart, lastPart), func(leave func()) *answer {
-			return &answer{writing: leave, flushing: func(string) error { return errors.New("broken pipe") }}
+			return &answer{writing: func() error { leave(); return nil }, flushing: func(string) error { return errors.New("broken pipe") }}
 		}},
 		"the bids cannot be written": {html(page), func(func()) *answer {
 			return &answer{flushing: func(text string) error {

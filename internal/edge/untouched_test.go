@@ -2,6 +2,7 @@ package edge_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/netip"
@@ -9,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"deckle/internal/edge"
@@ -333,5 +335,48 @@ func TestReaderLeavesBeforeTheAnswer(t *testing.T) {
 		if took := time.Since(w.started); took != 100*ms || !a.aborted || a.status != 0 {
 			t.Errorf("origin left after %v; aborted %v, status %d", took, a.aborted, a.status)
 		}
+	})
+}
+
+// As soon as it is known that nothing can go in, no bidder works for it any more,
+// however long the answer still takes.
+func TestUntouchedAnswerEndsItsAuction(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var ended time.Duration
+		start := time.Now()
+		origin := func(w http.ResponseWriter, r *http.Request) {
+			waitUntil(r.Context(), start.Add(100*ms))
+			w.Header().Set("Content-Type", "application/json")
+			_ = http.NewResponseController(w).Flush()
+			waitUntil(r.Context(), start.Add(300*ms))
+		}
+		bidder := func(w http.ResponseWriter, r *http.Request) {
+			defer func() { ended = time.Since(start) }()
+			hang(w, r)
+		}
+		w := newWorld(t, setup{}, origin, bidder)
+		w.get(t.Context(), navigation("/x"))
+		synctest.Wait()
+		if ended != 100*ms {
+			t.Errorf("the bidder was asked until %v", ended)
+		}
+	})
+}
+
+// An answer that its reader cannot be given is not read to its end.
+func TestUntouchedAnswerForNobody(t *testing.T) {
+	eachWay(t, func(t *testing.T, path string) {
+		gone := make(chan struct{})
+		origin := func(w http.ResponseWriter, r *http.Request) {
+			defer close(gone)
+			w.Header().Set("Content-Type", "application/json")
+			for r.Context().Err() == nil {
+				_, _ = io.WriteString(w, "{}")
+				_ = http.NewResponseController(w).Flush()
+			}
+		}
+		lost := &answer{writing: func() error { return errors.New("broken pipe") }}
+		newWorld(t, setup{}, origin, hang).read(t.Context(), navigation(path), lost)
+		<-gone
 	})
 }

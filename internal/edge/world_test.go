@@ -213,7 +213,7 @@ type answer struct {
 	ended   time.Duration
 
 	// What a test does to its reader; both may be nil.
-	writing  func()                  // before each write
+	writing  func() error            // before each write; an error: it fails
 	flushing func(text string) error // before text is with the reader; an error: it never is
 }
 
@@ -233,7 +233,9 @@ func (a *answer) WriteHeader(status int) {
 func (a *answer) Write(b []byte) (int, error) {
 	a.WriteHeader(http.StatusOK)
 	if a.writing != nil {
-		a.writing()
+		if err := a.writing(); err != nil {
+			return 0, err
+		}
 	}
 	return a.pending.Write(b)
 }
