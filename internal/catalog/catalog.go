@@ -25,7 +25,6 @@
 package catalog
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -215,11 +214,13 @@ func (c *Catalog) Put(ctx context.Context, e Entity, w Write) (Record, error) {
 	}
 	j := judge{ctx: ctx, c: c}
 	next, err := c.prepare(e, current, j.world(current), w.By)
-	if j.err != nil {
+	switch {
+	case j.err != nil:
 		return Record{}, j.err
-	}
-	if err != nil || next == nil {
-		return current, err
+	case err != nil:
+		return Record{}, err
+	case next == nil:
+		return current, nil
 	}
 	return c.write(ctx, next)
 }
@@ -235,8 +236,8 @@ func (c *Catalog) Delete(ctx context.Context, k Kind, id string, w Write) (Recor
 		return current, err
 	}
 	if k == KindPublisher {
-		if has, err := c.hasChildren(ctx, id); err != nil || has {
-			return Record{}, cmp.Or[error](err, &InvalidError{Problems: []Problem{{Msg: "has sites or advertisers", Remedy: "delete them first"}}})
+		if err := c.checkChildless(ctx, id); err != nil {
+			return Record{}, err
 		}
 	}
 	if w.Revision != current.Revision {
@@ -245,17 +246,25 @@ func (c *Catalog) Delete(ctx context.Context, k Kind, id string, w Write) (Recor
 	return c.write(ctx, c.entomb(current, w.By))
 }
 
-// hasChildren asks the leader for the sites and advertisers of a publisher that the
-// snapshot knows.
-func (c *Catalog) hasChildren(ctx context.Context, publisher string) (bool, error) {
+// checkChildless asks the leader for the sites and advertisers of a publisher that
+// the snapshot knows. Its error says that there are some.
+func (c *Catalog) checkChildless(ctx context.Context, publisher string) error {
+	s := c.Snapshot()
+	if !s.Loaded() {
+		return fmt.Errorf("delete publisher %q: %w", publisher, ErrNotLoaded)
+	}
 	for _, k := range []Kind{KindSite, KindAdvertiser} {
-		for _, id := range c.Snapshot().Children(k, publisher) {
-			if r, err := c.Get(ctx, k, id); err != nil || !r.Deleted {
-				return err == nil, err
+		for _, id := range s.Children(k, publisher) {
+			r, err := c.Get(ctx, k, id)
+			if err != nil {
+				return err
+			}
+			if !r.Deleted {
+				return &InvalidError{Problems: []Problem{{Msg: fmt.Sprintf("has the %s %q", k, id), Remedy: "delete its sites and advertisers first"}}}
 			}
 		}
 	}
-	return false, nil
+	return nil
 }
 
 // entomb is the tombstone of an entity.
@@ -284,15 +293,9 @@ func (c *Catalog) prepare(e Entity, current Record, w world, by string) (*Record
 	next := current
 	next.Entity, next.Deleted, next.Updated = e, false, c.now()
 	if creative, ok := e.(*Creative); ok {
-		next.content = creative.hash()
-		creative.Version = 1
-		if old, ok := current.Entity.(*Creative); ok {
-			creative.Version = old.Version
-			if next.content != current.content {
-				creative.Version++
-			}
-		}
 		next.Deleted = creative.Status == Deleted
+		next.content = creative.hash()
+		creative.Version = nextVersion(current, next.content)
 	}
 	if current.Entity != nil && current.Deleted == next.Deleted && same(current.Entity, e) {
 		return nil, nil
@@ -301,17 +304,30 @@ func (c *Catalog) prepare(e Entity, current Record, w world, by string) (*Record
 		p.add("", fmt.Sprintf("at most %d bytes", MaxEntityBytes), "is too large: %d bytes", n)
 		return nil, p.err()
 	}
-	what := "updated"
+	change := Change{At: next.Updated, By: by, What: "updated", Fields: edits(current.Entity, e)}
 	switch {
 	case current.Entity == nil:
-		what, next.Created = "created", next.Updated
+		change.What, next.Created = "created", next.Updated
 	case next.Deleted:
-		what = "deleted"
+		change.What = "deleted"
 	case current.Deleted:
-		what = "restored"
+		change.What = "restored"
 	}
-	next.History = note(current.History, Change{At: next.Updated, By: by, What: what, Fields: edits(current.Entity, e)})
+	next.History = note(current.History, change)
 	return &next, nil
+}
+
+// nextVersion is the version of a creative that has some content in the place of
+// what it had.
+func nextVersion(current Record, content string) uint32 {
+	old, ok := current.Entity.(*Creative)
+	switch {
+	case !ok:
+		return 1
+	case content == current.content:
+		return old.Version
+	}
+	return old.Version + 1
 }
 
 // write stores a record in the place of its revision: what it needs first, itself
@@ -364,11 +380,19 @@ type judge struct {
 
 func (j *judge) world(old Record) world {
 	j.seen = map[string]Entity{}
-	w := world{Config: &j.c.config, find: j.find, hasChildren: j.c.Snapshot().hasChildren}
+	w := world{Config: &j.c.config, find: j.find, hasChildren: j.hasChildren}
 	if !old.Deleted {
 		w.old = old.Entity
 	}
 	return w
+}
+
+func (j *judge) hasChildren(publisher string) bool {
+	s := j.c.Snapshot()
+	if !s.Loaded() && j.err == nil {
+		j.err = fmt.Errorf("look for the sites of publisher %q: %w", publisher, ErrNotLoaded)
+	}
+	return s.hasChildren(publisher)
 }
 
 func (j *judge) find(k Kind, id string) Entity {
@@ -386,5 +410,3 @@ func (j *judge) find(k Kind, id string) Entity {
 	j.seen[key(k, id)] = e
 	return e
 }
-
-func compareTimes(a, b time.Time) int { return cmp.Compare(a.UnixNano(), b.UnixNano()) }

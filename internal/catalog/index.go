@@ -45,7 +45,7 @@ type siteIndex struct {
 // An entry is a candidate of a category with its affinity.
 type entry struct {
 	candidate *Candidate
-	affinity  float32
+	affinity  float64
 }
 
 // A Pool is what a page of one category may have on a site.
@@ -61,7 +61,7 @@ func (p Pool) Len() int { return len(p.entries) }
 // category, 0.7 for each step up to the one that it wants. Each candidate is there
 // once, in the order of the creatives' ids.
 func (p Pool) At(i int) (*Candidate, float64) {
-	return p.entries[i].candidate, float64(p.entries[i].affinity) * p.scale
+	return p.entries[i].candidate, p.entries[i].affinity * p.scale
 }
 
 // All gives each candidate with its affinity factor, as At does.
@@ -172,7 +172,7 @@ func (x *siteIndex) inheritInto(full map[string][]entry, category string, t *Tax
 		return
 	}
 	own := x.wanted[category]
-	scale := float32(1)
+	scale := 1.0
 	for above := t.Parent(category); above != ""; above = t.Parent(above) {
 		scale *= decay
 		if x.wanted[above] != nil {
@@ -186,7 +186,7 @@ func (x *siteIndex) inheritInto(full map[string][]entry, category string, t *Tax
 
 // merge joins two lists by creative; where one is in both, the nearer category
 // counts.
-func merge(near, far []entry, scale float32) []entry {
+func merge(near, far []entry, scale float64) []entry {
 	out := make([]entry, 0, len(near)+len(far))
 	for len(near) > 0 || len(far) > 0 {
 		order := -1

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -58,10 +59,7 @@ func (s *Snapshot) Queue(site string, now time.Time) []Waiting {
 		}
 	}
 	slices.SortFunc(out, func(a, b Waiting) int {
-		if c := compareTimes(a.Since, b.Since); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Site+"/"+a.Creative, b.Site+"/"+b.Creative)
+		return cmp.Or(a.Since.Compare(b.Since), strings.Compare(a.Site, b.Site), strings.Compare(a.Creative, b.Creative))
 	})
 	return out
 }

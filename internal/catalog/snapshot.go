@@ -243,7 +243,7 @@ func (s *Snapshot) Audit(limit int) []Event {
 		}
 	}
 	slices.SortFunc(all, func(a, b Event) int {
-		return cmp.Or(compareTimes(b.At, a.At), strings.Compare(a.Key, b.Key))
+		return cmp.Or(b.At.Compare(a.At), strings.Compare(a.Key, b.Key))
 	})
 	return all[:min(len(all), max(limit, 0))]
 }

@@ -506,3 +506,32 @@ func TestMetrics(t *testing.T) {
 		}
 	})
 }
+
+// What depends on everything is not decided by a node that has read nothing.
+func TestPublishersBeforeTheCatalogIsLoaded(t *testing.T) {
+	w := newWorld(t, catalog.Config{})
+	r := w.put(examplePublisher())
+	by := catalog.Write{By: "tester", Revision: r.Revision}
+	if _, err := w.Delete(w.ctx, catalog.KindPublisher, "yuki", by); !errors.Is(err, catalog.ErrNotLoaded) {
+		t.Errorf("deleting: %v", err)
+	}
+	if _, err := w.Put(w.ctx, &catalog.Publisher{ID: "yuki", Name: "Yuki", Currency: "EUR"}, by); !errors.Is(err, catalog.ErrNotLoaded) {
+		t.Errorf("another currency: %v", err)
+	}
+	if _, err := w.Put(w.ctx, &catalog.Publisher{ID: "yuki", Name: "Yuki", Currency: "USD"}, by); err != nil {
+		t.Errorf("another name: %v", err)
+	}
+}
+
+func TestLargeEntityIsRefused(t *testing.T) {
+	inWorld(t, catalog.Config{}, func(w *world) {
+		w.example()
+		s := exampleSite("blog")
+		for i := range 9_000 {
+			s.BlockedDomains = append(s.BlockedDomains, fmt.Sprintf("a-rather-long-name-that-is-%d.example", i))
+		}
+		if _, err := w.tryPut(s); !errors.Is(err, catalog.ErrInvalid) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
