@@ -156,6 +156,8 @@ func TestReaderAndPageInTheBidRequest(t *testing.T) {
 		},
 		"the reader behind it forwards, too":   {proxy, "/x", "www.test", header{"X-Forwarded-For": "9.9.9.9, 1.2.3.4"}, "1.2.3.4", "http://www.test/x", ""},
 		"two trusted proxies":                  {proxy, "/x", "www.test", header{"X-Forwarded-For": "1.2.3.4 , 192.0.2.9"}, "1.2.3.4", "http://www.test/x", ""},
+		"two lines":                            {proxy, "/x", "www.test", header{"X-Forwarded-For": "9.9.9.9|1.2.3.4"}, "1.2.3.4", "http://www.test/x", ""},
+		"a trusted proxy in IPv6":              {"[::ffff:192.0.2.7]:9", "/x", "www.test", header{"X-Forwarded-For": "1.2.3.4, ::ffff:192.0.2.9"}, "1.2.3.4", "http://www.test/x", ""},
 		"nobody but trusted proxies":           {proxy, "/x", "www.test", header{"X-Forwarded-For": "192.0.2.8,192.0.2.9"}, "192.0.2.8", "http://www.test/x", ""},
 		"an address that is none":              {proxy, "/x", "www.test", header{"X-Forwarded-For": "1.2.3.4, unknown"}, "192.0.2.7", "http://www.test/x", ""},
 		"a trusted proxy with an odd scheme":   {proxy, "/x", "www.test", header{"X-Forwarded-Proto": "javascript"}, "192.0.2.7", "http://www.test/x", ""},
@@ -167,7 +169,7 @@ func TestReaderAndPageInTheBidRequest(t *testing.T) {
 			r.RequestURI = c.path
 			r.RemoteAddr, r.Host = c.peer, c.host
 			for k, v := range c.header {
-				r.Header.Set(k, v)
+				r.Header[k] = strings.Split(v, "|") // lines
 			}
 			got := asking(t, setup{config: func(e *edge.Config) {
 				e.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}

@@ -260,6 +260,19 @@ func TestUnaskedPartialAnswersAreFetchedAgain(t *testing.T) {
 	}
 }
 
+// A request with a body cannot be sent twice.
+func TestPartialAnswerToABodyStays(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		asked := 0
+		w := newWorld(t, setup{}, func(w http.ResponseWriter, r *http.Request) { asked++; answerWith(206, nil, page)(w, r) }, hang)
+		r := navigation("/x")
+		r.Body, r.ContentLength = io.NopCloser(strings.NewReader("q=1")), 3
+		if a := w.get(t.Context(), r); asked != 1 || a.status != 206 || a.body() != page {
+			t.Errorf("asked %d times, got %d %q", asked, a.status, a.body())
+		}
+	})
+}
+
 func TestRedirectsToTheOriginHostBecomePublic(t *testing.T) {
 	hosts := func(s *edge.Site) { s.Hosts, s.HostHeader = []string{"www.test", "test", "m.test"}, "test" }
 	for location, want := range map[string]string{
@@ -462,6 +475,23 @@ func TestHostsAndOwnPaths(t *testing.T) {
 			r.Host = host
 			if a := w.get(t.Context(), r); (a.status == 200) != known || !known && a.status != 421 {
 				t.Errorf("host %q: %d", host, a.status)
+			}
+		}
+	})
+}
+
+// A site may be at an address.
+func TestHostsThatAreAddresses(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, setup{site: func(s *edge.Site) { s.Hosts = []string{"2001:db8::1", "192.0.2.1"} }}, html(page), bids(0, "1"))
+		for host, known := range map[string]bool{
+			"[2001:db8::1]": true, "[2001:DB8:0::1]:8080": true, "192.0.2.1:80": true,
+			"2001:db8::1": false, "[2001:db8::1": false, "[2001:db8::1]x": false, "[2001:db8::2]": false, "[192.0.2.1]x:80": false,
+		} {
+			r := navigation("/x")
+			r.Host = host
+			if a := w.get(t.Context(), r); (a.status == 200) != known {
+				t.Errorf("%s: %d", host, a.status)
 			}
 		}
 	})

@@ -163,16 +163,30 @@ func TestNoticesOfTheClient(t *testing.T) {
 	}
 }
 
+// Slots that no auction is held for wait for none.
+func TestDeadlineIsForGPTSlots(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		magazine := deckle.Slot{ID: "mag", Kind: deckle.Magazine, DivID: "m", Formats: []deckle.Size{{W: 300, H: 250}}}
+		everywhere := template.Patterns{Include: []string{"/**"}}
+		w := newWorld(t, setup{slots: []deckle.Slot{slot("top"), magazine}, patterns: []template.Patterns{everywhere, everywhere}}, html(page), bids(0, "1"))
+		var slots slotsBlock
+		w.get(t.Context(), navigation("/x")).block(t, "slots", &slots)
+		if len(slots.Slots) != 2 || slots.Slots[0].DeadlineMS == 0 || slots.Slots[1].DeadlineMS != 0 {
+			t.Errorf("slots = %+v", slots.Slots)
+		}
+	})
+}
+
 func TestBURLOnIsTheProviders(t *testing.T) {
-	for on, want := range map[string]any{
-		"":                nil,
-		"prebid=render":   "render",
-		"prebid=creative": nil, // the default is not told
-		"aps=render":      nil,
+	for on, want := range map[string]any{ // the provider is "pbs"
+		"":              nil,
+		"pbs=render":    "render",
+		"pbs=creative":  nil, // the default is not told
+		"prebid=render": nil,
 	} {
 		bubble(t, func(t *testing.T) {
 			provider, when, _ := strings.Cut(on, "=")
-			w := newWorld(t, setup{config: func(c *edge.Config) { c.BURLOn = map[string]string{provider: when} }}, html(page), bids(0, "1"))
+			w := newWorld(t, setup{provider: func(p *auction.Provider) { p.Name = "pbs" }, config: func(c *edge.Config) { c.BURLOn = map[string]string{provider: when} }}, html(page), bids(0, "1"))
 			var won bidsBlock
 			w.get(t.Context(), navigation("/x")).block(t, "bids", &won)
 			if got := won["top"]["burl_on"]; got != want || won["top"]["burl"] == nil {

@@ -2,6 +2,7 @@ package edge_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net/http"
@@ -127,10 +128,13 @@ func TestHopByHopHeaders(t *testing.T) {
 	eachWay(t, func(t *testing.T, path string) {
 		var got http.Header
 		origin := func(w http.ResponseWriter, r *http.Request) {
-			got = r.Header
+			if got = r.Header; r.Close {
+				t.Error("the origin's connection is to close with the reader's")
+			}
 			answerWith(200, hops, `{}`)(w, r)
 		}
 		r := navigation(path)
+		r.Close = true
 		for name, value := range hops {
 			r.Header.Set(name, value)
 		}
@@ -256,6 +260,7 @@ func TestForwardedToTheOrigin(t *testing.T) {
 		"by a stranger":             {stranger, []string{"1.2.3.4"}, "https", "evil.test", "203.0.113.5", "http", "www.test"},
 		"by a trusted proxy":        {proxy, []string{"1.2.3.4"}, "https", "www.test:8443", "1.2.3.4, 192.0.2.7", "https", "www.test:8443"},
 		"in two lines":              {proxy, []string{"1.2.3.4", "5.6.7.8"}, "http", "", "1.2.3.4, 5.6.7.8, 192.0.2.7", "http", "www.test"},
+		"by a proxy in IPv6":        {"[::ffff:192.0.2.7]:9", []string{"1.2.3.4"}, "https", "", "1.2.3.4, 192.0.2.7", "https", "www.test"},
 		"by a proxy that says none": {proxy, nil, "", "", "192.0.2.7", "http", "www.test"},
 		"an odd scheme":             {proxy, nil, "HTTPS ", "", "192.0.2.7", "http", "www.test"},
 		"another scheme":            {proxy, nil, "ftp", "", "192.0.2.7", "http", "www.test"},
@@ -287,6 +292,22 @@ func TestForwardedToTheOrigin(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Where TLS ends here, the scheme is ours to tell.
+func TestSchemeOfTLS(t *testing.T) {
+	eachWay(t, func(t *testing.T, path string) {
+		got := ""
+		w := newWorld(t, setup{}, func(w http.ResponseWriter, r *http.Request) {
+			got = r.Header.Get("X-Forwarded-Proto")
+			html(page)(w, r)
+		}, bids(0, "1"))
+		r := navigation(path)
+		r.TLS = &tls.ConnectionState{}
+		if w.get(t.Context(), r); got != "https" {
+			t.Errorf("X-Forwarded-Proto = %q", got)
+		}
+	})
 }
 
 // A client that does not name itself is not given a name.
