@@ -85,6 +85,16 @@ func TestNoticesOfWinners(t *testing.T) {
 	}
 }
 
+// Also where the bids are the last thing in a document.
+func TestNoticesAtTheEndOfTheDocument(t *testing.T) {
+	s := newNoticeServer(t)
+	w := noticeWorld(t, s, nil, html("<!doctype html><title>t</title>"))
+	w.get(t.Context(), navigation("/x"))
+	if got, want := s.after(t, w.notices), "a=2.5 b=1.5"; got != want {
+		t.Errorf("heard %q, want %q", got, want)
+	}
+}
+
 // No notice waits to be sent before the bids are with the reader.
 func TestNoticesFollowTheBids(t *testing.T) {
 	s := newNoticeServer(t)

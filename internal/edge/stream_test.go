@@ -3,6 +3,7 @@ package edge_test
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -144,4 +145,33 @@ func TestTemplateIsReadOnce(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The bids leave as soon as they are written, also while more of the page is there
+// to be written.
+func TestBidsLeaveBeforeTheRest(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, setup{}, html(40*ms, headPart+bodyPart, 60*ms, lastPart), bids(80*ms, "1"))
+		a := w.get(t.Context(), navigation("/x"))
+		for _, p := range a.parts {
+			if strings.Contains(p.text, `data-deckle="bids"`) && strings.Contains(p.text, "<p>end</p>") {
+				t.Errorf("left together: %q", p.text)
+			}
+		}
+		if at := a.when("</html>"); at != 80*ms {
+			t.Errorf("the end was with the reader after %v", at)
+		}
+	})
+}
+
+// A page that cannot be written is given up at once, whatever its origin still does.
+func TestLostReaderIsNotKept(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, setup{}, html(40*ms, headPart, time.Hour, bodyPart, lastPart), hang)
+		lost := &answer{flushing: func(string) error { return errors.New("broken pipe") }}
+		w.read(t.Context(), navigation("/x"), lost)
+		if !lost.aborted || lost.ended != 40*ms {
+			t.Errorf("ended after %v, aborted: %v", lost.ended, lost.aborted)
+		}
+	})
 }
