@@ -27,7 +27,7 @@ import (
 //	int64  Unix nanoseconds
 //	uint16 length of the subject
 //	       subject, uint32 length of the headers if any, headers, message
-//	[8]    HighwayHash of sequence, time, subject, and all that follows
+//	[8]    HighwayHash of sequence, time, subject, headers, and message
 //
 // all little-endian; the hash is keyed by stream and block. A bad record at the
 // very end is a write that a crash has cut short, and was never acknowledged: the
@@ -149,6 +149,9 @@ func recordAt(data []byte, h hash.Hash, near uint64) int {
 	if seq := sequence(data); near != 0 && (seq <= near || seq > near+1<<20) {
 		return 0
 	}
+	if hasHeaders && !headersEnd(data[start-4:int(length)-recordHash]) {
+		return 0
+	}
 	h.Reset()
 	h.Write(data[4:20])
 	h.Write(data[recordHead : recordHead+subject])
@@ -157,4 +160,11 @@ func recordAt(data []byte, h hash.Hash, near uint64) int {
 		return 0
 	}
 	return int(length)
+}
+
+// headersEnd reports whether headers are as long as they say, which the hash does
+// not cover. They end with an empty line.
+func headersEnd(data []byte) bool {
+	n := int64(binary.LittleEndian.Uint32(data))
+	return n <= int64(len(data)-4) && bytes.HasSuffix(data[4:4+n], []byte("\r\n\r\n"))
 }

@@ -119,6 +119,50 @@ func TestDamageIsRefused(t *testing.T) {
 	}
 }
 
+// Any bit of any record but the last is missed; the last may be a write that a
+// crash has cut short, and so may any part of it.
+func TestEveryBitIsMissed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	st, err := store.Open(t.Context(), store.Config{DataDir: dir}, discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"a", "b", "c"} {
+		if _, err := st.Journal().Append(t.Context(), id, []byte("message "+id)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path := journalBlock(t, dir)
+	folder := filepath.Dir(filepath.Dir(path))
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := bytes.LastIndex(good, []byte("deckle.journal")) - 22
+	check := func(what string, data []byte, damaged bool) {
+		t.Helper()
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := store.ExamineBlocks(folder, "journal"); errors.Is(err, store.ErrDamaged) != damaged {
+			t.Errorf("%s: %v, want damage: %v", what, err, damaged)
+		}
+	}
+	check("good", good, false)
+	for bit := range 8 * len(good) {
+		bad := bytes.Clone(good)
+		bad[bit/8] ^= 1 << (bit % 8)
+		check(fmt.Sprintf("bit %d of byte %d of %d", bit%8, bit/8, len(good)), bad, bit/8 < last)
+	}
+	for n := range len(good) {
+		check(fmt.Sprintf("%d of %d bytes", n, len(good)), good[:n], false)
+	}
+}
+
 // A write that a crash has cut short was never acknowledged.
 func TestTornEndIsNoDamage(t *testing.T) {
 	t.Parallel()

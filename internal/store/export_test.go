@@ -24,3 +24,6 @@ func Conn(s *Store) *nats.Conn { return s.conn }
 
 // StopEngine is what the engine does when it cannot write.
 func StopEngine(s *Store) error { return s.engine.server.ShutdownJetStream() }
+
+// ExamineBlocks is examineBlocks.
+func ExamineBlocks(folder, stream string) error { return examineBlocks(folder, stream) }

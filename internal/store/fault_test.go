@@ -234,7 +234,7 @@ func TestManyCallers(t *testing.T) {
 	t.Parallel()
 	st := open(t, store.Config{DataDir: t.TempDir(), CallTimeout: 20 * time.Second})
 	var wg sync.WaitGroup
-	for i := range 3000 {
+	for i := range 1500 {
 		wg.Go(func() {
 			if _, err := st.Journal().Append(t.Context(), fmt.Sprint(i), []byte("x")); err != nil {
 				t.Error(err)
@@ -242,7 +242,7 @@ func TestManyCallers(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if state, err := st.Journal().State(t.Context()); err != nil || state.Last != 3000 {
+	if state, err := st.Journal().State(t.Context()); err != nil || state.Last != 1500 {
 		t.Errorf("state = %+v, %v", state, err)
 	}
 }

@@ -235,7 +235,7 @@ func freeSpace(path string) (int64, error) {
 	if err := syscall.Statfs(path, &s); err != nil {
 		return 0, err
 	}
-	return int64(s.Bavail) * s.Bsize, nil
+	return int64(s.Bavail) * int64(s.Bsize), nil // of other types elsewhere
 }
 
 // close releases the lock. The file stays: removing it would let a third
