@@ -109,6 +109,11 @@ func (c *Catalog) Snapshot() *Snapshot { return c.current.Load() }
 // Loaded is closed when the catalog has been read for the first time.
 func (c *Catalog) Loaded() <-chan struct{} { return c.loaded }
 
+// Taxonomies are those whose ids the catalog knows.
+func (c *Catalog) Taxonomies() (content, products *Taxonomy) {
+	return c.config.Content, c.config.Products
+}
+
 // WaitFor returns when the snapshot holds everything up to a revision of the
 // catalog, so that a page shows what its reader has just written; or ctx's error.
 func (c *Catalog) WaitFor(ctx context.Context, revision uint64) error {

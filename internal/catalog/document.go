@@ -178,7 +178,7 @@ func (im *importing) judge(parts []part) {
 			w.old = base.Entity
 		}
 		next, err := im.c.prepare(p.Entity, base, w, "")
-		if invalid, ok := err.(*InvalidError); ok {
+		if invalid, ok := errors.AsType[*InvalidError](err); ok {
 			for _, problem := range invalid.Problems {
 				im.problems.add(join(p.field, problem.Field), problem.Remedy, "%s", problem.Msg)
 			}

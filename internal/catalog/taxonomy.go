@@ -3,8 +3,12 @@ package catalog
 import (
 	"bufio"
 	_ "embed"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -74,6 +78,35 @@ func LoadTaxonomy(name string, r io.Reader) (*Taxonomy, error) {
 	}
 	l.finish()
 	return l.Taxonomy, l.problems.err()
+}
+
+// ReadTaxonomies reads the operator's full tables from the files content.tsv and
+// ad-product.tsv of a folder. For a file that is not there it gives the built-in
+// table. A table that is refused is an error that wraps [ErrInvalid].
+func ReadTaxonomies(dir string) (content, products *Taxonomy, err error) {
+	content, err = readTaxonomy(ContentTaxonomy(), filepath.Join(dir, "content.tsv"))
+	if err != nil {
+		return nil, nil, err
+	}
+	products, err = readTaxonomy(ProductTaxonomy(), filepath.Join(dir, "ad-product.tsv"))
+	return content, products, err
+}
+
+func readTaxonomy(builtIn *Taxonomy, path string) (*Taxonomy, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return builtIn, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read taxonomy: %w", err)
+	}
+	defer f.Close()
+	t, err := LoadTaxonomy(builtIn.Name, f)
+	if err != nil {
+		return nil, fmt.Errorf("read taxonomy %s: %w", path, err)
+	}
+	t.Source = path
+	return t, nil
 }
 
 // A taxonomyLoader reads one table.

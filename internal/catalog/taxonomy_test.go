@@ -1,7 +1,10 @@
 package catalog_test
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -114,4 +117,29 @@ func FuzzLoadTaxonomy(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestReadTaxonomies(t *testing.T) {
+	dir := t.TempDir()
+	content, products, err := catalog.ReadTaxonomies(dir)
+	if err != nil || !content.FirstTierOnly || !products.FirstTierOnly {
+		t.Errorf("of an empty folder: %v", err)
+	}
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("content.tsv", published)
+	content, products, err = catalog.ReadTaxonomies(dir)
+	if err != nil || content.FirstTierOnly || content.Parent("1036") != "1010" || content.Name != "IAB Content Taxonomy 3.0" || !products.FirstTierOnly {
+		t.Errorf("of one file: %v", err)
+	}
+	if got, _ := catalog.New(nil, nil, catalog.Config{Content: content}).Taxonomies(); got != content {
+		t.Error("the catalog does not say what it knows")
+	}
+	write("ad-product.tsv", "nonsense")
+	if _, _, err := catalog.ReadTaxonomies(dir); !errors.Is(err, catalog.ErrInvalid) || !strings.Contains(err.Error(), "ad-product.tsv") {
+		t.Errorf("of a bad file: %v", err)
+	}
 }
