@@ -213,12 +213,11 @@ func (o *openFacts) journalCheck() obs.Check {
 	return obs.Check{Part: "journal", State: obs.OK}
 }
 
-// degrade names the hot folds for what they are, and keeps a node in service whose folds are cold: it answers batches with
+// degrade keeps a node in service whose folds are cold: it answers batches with
 // 503, and pages as well as ever.
 func degrade(c obs.Check) obs.Check {
 	if c.State == obs.NotReady {
 		c.State = obs.Degraded
 	}
-	c.Part = "folds"
 	return c
 }
