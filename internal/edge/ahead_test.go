@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 )
 
 // all takes until the body has ended.
@@ -53,6 +54,30 @@ func TestReadAheadIsBounded(t *testing.T) {
 	if read > maxAhead+64<<10 {
 		t.Errorf("%d bytes read ahead", read)
 	}
+}
+
+// Whoever has stopped reading ahead may take the buffers and the body away.
+func TestReadAheadHasEndedWhenItIsStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release, stopped := make(chan struct{}), false
+		a := startAhead(readerFunc(func([]byte) (int, error) {
+			<-release
+			return 0, io.EOF
+		}))
+		go func() {
+			a.stop()
+			stopped = true
+		}()
+		synctest.Wait()
+		if stopped {
+			t.Error("stopped while a Read was under way")
+		}
+		close(release)
+		synctest.Wait()
+		if !stopped {
+			t.Error("did not stop")
+		}
+	})
 }
 
 func TestReadAheadSurvivesADecoder(t *testing.T) {

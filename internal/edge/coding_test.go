@@ -93,6 +93,7 @@ func TestGzipMembers(t *testing.T) {
 		"cut in the second header":  {one + two[:5], -1},
 		"a member that is broken":   {one + "\x1f\x8b\x00\x00\x00", -1},
 		"cut in the first header":   {one[:5], -1},
+		"one byte":                  {one[:1], -1},
 	} {
 		for pieces, r := range map[string]io.Reader{
 			"whole":        strings.NewReader(c.body),

@@ -128,6 +128,7 @@ func TestAcceptEncoding(t *testing.T) {
 		"zero, in a second line": {[]string{"br", "gzip;q=0"}, "identity"},
 		"refused by name":        {[]string{"gzip;q=0, *"}, "identity"},
 		"refused by name, after": {[]string{"*, br", "gzip;q=0"}, "identity"},
+		"one of its two names":   {[]string{"gzip, x-gzip;q=0"}, "gzip"},
 		"a capital Q":            {[]string{"gzip;Q=0"}, "identity"},
 		"another's weight":       {[]string{"br;q=0, gzip"}, "gzip"},
 		"a name that is longer":  {[]string{"gzipped"}, "identity"},
