@@ -39,7 +39,7 @@ func TestBestOfAllProviders(t *testing.T) {
 // What a winner takes along, field by field.
 func TestWinnerFields(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const a = `{"BidID": "b-1", "Currency": "eur", "NBR": 8, "Offers": [{
+		const a = `{"BidID": "b-1", "Currency": "eur", "NBR": 8, "NonBids": [{"Reason": "seat_timeout"}, {"Reason": "seat_timeout"}], "Offers": [{
 			"Seat": "kargo", "ID": "1", "ImpID": "top", "AdID": "ad", "Price": "1.50", "W": 300, "H": 250, "Exp": 60,
 			"AdM": "<i>${AUCTION_PRICE} ${AUCTION_CURRENCY} ${AUCTION_BID_ID} ${AUCTION_ID}</i>",
 			"CrID": "cr", "DealID": "D", "ADomain": ["a.example"],
@@ -68,6 +68,9 @@ func TestWinnerFields(t *testing.T) {
 			}
 			if got := res.Providers[0].NBR; got != 8 {
 				t.Errorf("NBR = %d, want 8", got)
+			}
+			if got := res.Providers[0].NonBids; len(got) != 1 || got[auction.ReasonSeatTimeout] != 2 {
+				t.Errorf("non-bids = %v, want the provider's two", got)
 			}
 		}
 	})
