@@ -64,6 +64,7 @@ func TestReadAheadHasEndedWhenItIsStopped(t *testing.T) {
 			<-release
 			return 0, io.EOF
 		}))
+		synctest.Wait()
 		go func() {
 			a.stop()
 			stopped = true
