@@ -326,9 +326,9 @@ func TestDocumentByAPI(t *testing.T) {
 	}
 
 	// A store that fails in the middle: it says how far it came, and the rest can be done.
-	doc = `{"publishers":[{"id":"a","name":"A","currency":"USD"},{"id":"b","name":"B","currency":"USD"}]}`
+	doc = `{"publishers":[{"id":"a","name":"A","currency":"USD"}],"advertisers":[{"id":"b","publisher":"a","name":"B","dailyBudget":1000000,"timeZone":"UTC"}]}`
 	tag := c.must(http.StatusOK, "POST", "/document/diff", doc).Header.Get("Etag")
-	w.kv.Fail(memory.Fault{}, memory.Fault{Refuse: store.ErrUnavailable})
+	w.kv.Fail(memory.Fault{}, memory.Fault{Refuse: store.ErrFull})
 	half := c.must(http.StatusServiceUnavailable, "POST", "/document/apply", doc, "If-Match", tag)
 	if p := decode[api.Problem](t, half); p.Done == nil || *p.Done != 1 || half.Header.Get("Retry-After") == "" {
 		t.Errorf("half done: %s", half.body)
