@@ -90,6 +90,26 @@ func TestDamageIsRefused(t *testing.T) {
 			used(t, dir)
 			edit(t, journalBlock(t, dir), flip("b"))
 		}, []string{"stream journal", "after message 1"}},
+		"a bit of an old block of the catalog": {func(t *testing.T, dir string) {
+			st, err := store.Open(t.Context(), store.Config{DataDir: dir}, discard)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range 40 {
+				if _, err := st.Catalog().Put(t.Context(), fmt.Sprint("key", i), make([]byte, 512<<10), 0); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := st.Close(); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(dir, "solo", "jetstream", "$G", "streams", "KV_catalog", "msgs", "1.blk")
+			edit(t, path, func(data []byte) []byte { data[1<<20] ^= 1; return data })
+			old := time.Now().Add(-time.Hour)
+			if err := os.Chtimes(path, old, old); err != nil {
+				t.Fatal(err)
+			}
+		}, []string{"stream KV_catalog", "record at byte"}},
 		"a block gone": {func(t *testing.T, dir string) {
 			used(t, dir)
 			if err := os.Remove(journalBlock(t, dir)); err != nil {

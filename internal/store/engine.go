@@ -113,6 +113,7 @@ type engineLog struct {
 func (l *engineLog) Noticef(format string, v ...any) {
 	l.log.Debug("engine: " + fmt.Sprintf(format, v...))
 }
+
 func (l *engineLog) Debugf(format string, v ...any) {
 	l.log.Debug("engine: " + fmt.Sprintf(format, v...))
 }

@@ -90,9 +90,9 @@ func TestWindowAndSkew(t *testing.T) {
 			}
 		}
 		appendAt(1)
-		time.Sleep(2*time.Minute - 1)
+		time.Sleep(2*time.Minute - time.Nanosecond)
 		appendAt(1)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		appendAt(2)
 		l.Skew(time.Hour)
 		appendAt(3)
