@@ -73,13 +73,14 @@ const (
 func TestCoreIsReadToItsEnd(t *testing.T) {
 	one, pair := []field{{0, 1}, {7, 16}}, []field{{1, 1}, {7, 16}, {9, 16}}
 	for name, rest := range map[string][]field{
-		"no vendors":         noVendors,
-		"bit fields":         {{13, 16}, {0, 1}, {0x1fff, 13}, {5, 16}, {0, 1}, {0x1f, 5}, {0, 12}},
-		"one vendor":         slices.Concat([]field{{9, 16}, {1, 1}, {1, 12}}, one, noVendors[2:]),
-		"a range of vendors": slices.Concat([]field{{9, 16}, {1, 1}, {1, 12}}, pair, noVendors[2:]),
-		"several":            slices.Concat([]field{{9, 16}, {1, 1}, {3, 12}}, pair, one, pair, []field{{9, 16}, {1, 1}, {2, 12}}, one, pair, []field{{0, 12}}),
-		"no range at all":    slices.Concat([]field{{9, 16}, {1, 1}, {0, 12}}, noVendors[2:]),
-		"a restriction":      slices.Concat(noVendors[:4], []field{{1, 12}, {2, 6}, {1, 2}, {1, 12}}, one),
+		"no vendors":          noVendors,
+		"bit fields":          {{13, 16}, {0, 1}, {0x1fff, 13}, {5, 16}, {0, 1}, {0x1f, 5}, {0, 12}},
+		"all 33 bytes in use": {{5, 16}, {0, 1}, {0x1f, 5}, {0, 16}, {0, 1}, {0, 12}},
+		"one vendor":          slices.Concat([]field{{9, 16}, {1, 1}, {1, 12}}, one, noVendors[2:]),
+		"a range of vendors":  slices.Concat([]field{{9, 16}, {1, 1}, {1, 12}}, pair, noVendors[2:]),
+		"several":             slices.Concat([]field{{9, 16}, {1, 1}, {3, 12}}, pair, one, pair, []field{{9, 16}, {1, 1}, {2, 12}}, one, pair, []field{{0, 12}}),
+		"no range at all":     slices.Concat([]field{{9, 16}, {1, 1}, {0, 12}}, noVendors[2:]),
+		"a restriction":       slices.Concat(noVendors[:4], []field{{1, 12}, {2, 6}, {1, 2}, {1, 12}}, one),
 		"restrictions": slices.Concat(noVendors[:4], []field{{2, 12}, {2, 6}, {1, 2}, {2, 12}}, one, pair,
 			[]field{{7, 6}, {0, 2}, {1, 12}}, pair),
 		"a restriction without vendors": slices.Concat(noVendors[:4], []field{{1, 12}, {2, 6}, {0, 2}, {0, 12}}),
