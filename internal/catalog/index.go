@@ -94,6 +94,14 @@ func (s *Snapshot) Lookup(site, category string) Pool {
 
 // index builds the indexes of the sites that have changed, and keeps the others.
 func (s *Snapshot) index(last *Snapshot, d dirty) {
+	s.paths = last.paths
+	if d.kinds[KindCreative] || d.kinds[KindCampaign] || d.kinds[KindAdvertiser] {
+		ids := s.ids[KindCreative]()
+		s.paths = make([]path, len(ids))
+		for i, id := range ids {
+			s.paths[i] = s.path(s.records[KindCreative][id])
+		}
+	}
 	for id, site := range s.records[KindSite] {
 		if site.Deleted || !s.sells(site.Entity.(*Site)) {
 			continue
@@ -102,7 +110,7 @@ func (s *Snapshot) index(last *Snapshot, d dirty) {
 			s.sites[id] = kept
 			continue
 		}
-		s.sites[id] = s.indexSite(site)
+		s.sites[id] = s.indexSite(site.Entity.(*Site))
 	}
 }
 
@@ -122,19 +130,19 @@ func (s *Snapshot) sells(site *Site) bool {
 }
 
 // indexSite finds every creative's standing on a site, in the order of their ids.
-func (s *Snapshot) indexSite(site *Record) *siteIndex {
-	ids := s.ids[KindCreative]()
+func (s *Snapshot) indexSite(site *Site) *siteIndex {
 	index := &siteIndex{wanted: map[string][]entry{}}
-	approvals := s.approvals[site.EntityID()]
-	candidates := make([]Candidate, 0, len(ids)) // never grows: entries point into it
-	for _, id := range ids {
-		creative := s.records[KindCreative][id]
-		st := s.standing(site, creative, approvals[id])
+	approvals := s.approvals[site.ID]
+	candidates := make([]Candidate, 0, len(s.paths)) // never grows: entries point into it
+	for i := range s.paths {
+		p := &s.paths[i]
+		a := approvals[p.creative.ID]
+		st := s.standing(site, p, a)
 		if !st.inPlace || st.creative.Status != Active || st.advertiser.Status != Active {
 			continue
 		}
-		if st.waits(approvals[id]) {
-			index.waiting = append(index.waiting, st.waiting(creative, approvals[id]))
+		if st.waits(a) {
+			index.waiting = append(index.waiting, st.waiting(a))
 		}
 		if st.approval == nil || st.why != "" {
 			continue

@@ -161,6 +161,7 @@ func (w *world) big(n int) {
 		}
 		c := exampleCampaign()
 		c.ID, c.Advertiser = fmt.Sprint("c", i), fmt.Sprint("a", i/100)
+		c.Start, c.End = "2026-11-01", "2027-03-31"
 		c.Categories = []string{categories[i%37], categories[(i+7)%37], categories[(i+19)%37]}
 		e := exampleCreative()
 		e.ID, e.Campaign = fmt.Sprint("e", i), c.ID

@@ -30,10 +30,10 @@ func (st *standing) waits(a *storedApprovals) bool {
 		!blockedHost(st.site.BlockedDomains, landingHost(st.creative.LandingURL))
 }
 
-func (st *standing) waiting(creative *Record, a *storedApprovals) Waiting {
+func (st *standing) waiting(a *storedApprovals) Waiting {
 	w := Waiting{
 		Site: st.site.ID, Creative: st.creative.ID, Campaign: st.campaign.ID, Advertiser: st.advertiser.ID,
-		Version: st.creative.Version, Since: creative.Updated, end: st.end,
+		Version: st.creative.Version, Since: st.record.Updated, end: st.end,
 	}
 	if a != nil {
 		w.Revision = a.revision

@@ -38,24 +38,53 @@ func Removed(s *Snapshot, site, creative string, now time.Time) (bool, Why) {
 	if !known {
 		return false, ""
 	}
-	st := s.standing(where, what, s.approvals[site][creative])
+	way := s.path(what)
+	st := s.standing(where.Entity.(*Site), &way, s.approvals[site][creative])
 	why := st.why
-	if why == "" && !st.end.IsZero() && !now.Before(st.end) {
+	if why == "" && !way.end.IsZero() && !now.Before(way.end) {
 		why = CampaignEnded
 	}
 	return why != "", why
 }
 
+// A path leads from a creative to its advertiser, as far as it is known. It is the
+// same for every site.
+type path struct {
+	record     *Record // of the creative
+	creative   *Creative
+	campaign   *Campaign   // nil: unassigned, or never held
+	advertiser *Advertiser // nil: never held
+
+	campaignDeleted, advertiserDeleted bool
+
+	start, end time.Time // of the campaign; zero for none
+}
+
+// path follows a creative up to its advertiser.
+func (s *Snapshot) path(creative *Record) path {
+	p := path{record: creative, creative: creative.Entity.(*Creative)}
+	campaign, known := s.records[KindCampaign][p.creative.Campaign]
+	if !known {
+		return p
+	}
+	p.campaign, p.campaignDeleted = campaign.Entity.(*Campaign), campaign.Deleted
+	advertiser, known := s.records[KindAdvertiser][p.campaign.Advertiser]
+	if !known {
+		return p
+	}
+	p.advertiser, p.advertiserDeleted = advertiser.Entity.(*Advertiser), advertiser.Deleted
+	at := s.zone(p.advertiser.TimeZone)
+	p.start, _ = p.campaign.Start.start(at) // valid, or it would not have been stored
+	p.end, _ = p.campaign.End.end(at)
+	return p
+}
+
 // standing is how a creative stands on a site, whatever the time.
 type standing struct {
-	why Why // what took it off; "" for nothing that is known
+	site *Site
+	*path
 
-	// Known as far as the way up to the advertiser is.
-	site       *Site
-	creative   *Creative
-	campaign   *Campaign
-	advertiser *Advertiser
-	start, end time.Time // of the campaign; zero for none
+	why Why // what took it off; "" for nothing that is known
 
 	// inPlace says that nothing but an approved version may be wanting: everything up
 	// to the advertiser is known, and the site takes what is advertised.
@@ -65,55 +94,36 @@ type standing struct {
 	version  *version  // its content
 }
 
-// standing follows a creative up to its advertiser and stops at the first thing
-// that takes it off the site, or that is not known.
-func (s *Snapshot) standing(site, creative *Record, approvals *storedApprovals) (st standing) {
-	st.site, st.creative = site.Entity.(*Site), creative.Entity.(*Creative)
+// standing goes up the path of a creative and stops at the first thing that takes
+// it off the site, or that is not known.
+func (s *Snapshot) standing(site *Site, p *path, approvals *storedApprovals) standing {
+	st := standing{site: site, path: p}
 	switch {
-	case creative.Deleted:
+	case p.record.Deleted:
 		st.why = CreativeDeleted
-		return st
-	case st.creative.Campaign == "":
+	case p.creative.Campaign == "":
 		st.why = CreativeUnassigned
-		return st
-	}
-	campaign, known := s.records[KindCampaign][st.creative.Campaign]
-	if !known {
-		return st
-	}
-	st.campaign = campaign.Entity.(*Campaign)
-	if st.why = campaignWhy(campaign.Deleted, st.campaign, st.site.ID); st.why != "" {
-		return st
-	}
-	advertiser, known := s.records[KindAdvertiser][st.campaign.Advertiser]
-	if !known {
-		return st
-	}
-	st.advertiser = advertiser.Entity.(*Advertiser)
-	switch {
-	case advertiser.Deleted:
-		st.why = AdvertiserDeleted
-	case st.advertiser.Publisher != st.site.Publisher:
+	case p.campaign == nil: // never held: no proof
+	case p.campaignDeleted:
+		st.why = CampaignDeleted
+	case p.campaign.Status == Paused:
+		st.why = CampaignPaused
+	case p.campaign.Status == Ended:
+		st.why = CampaignEnded
+	case !p.campaign.allows(site.ID):
 		st.why = CampaignOffSite
+	case p.advertiser == nil: // never held: no proof
+	case p.advertiserDeleted:
+		st.why = AdvertiserDeleted
+	case p.advertiser.Publisher != site.Publisher:
+		st.why = CampaignOffSite
+	case blocked(s.config.Products, site.BlockedCategories, p.campaign.ProductCategory):
+		st.why = CategoryBlocked
 	default:
-		st.schedule(s)
-		st.judge(s, approvals)
+		st.inPlace = true
+		st.judge(approvals)
 	}
 	return st
-}
-
-func campaignWhy(deleted bool, c *Campaign, site string) Why {
-	switch {
-	case deleted:
-		return CampaignDeleted
-	case c.Status == Paused:
-		return CampaignPaused
-	case c.Status == Ended:
-		return CampaignEnded
-	case !c.allows(site):
-		return CampaignOffSite
-	}
-	return ""
 }
 
 // allows reports whether a site is on the campaign's allowlist.
@@ -126,20 +136,8 @@ func (c *Campaign) allows(site string) bool {
 	return len(c.Sites) == 0
 }
 
-// schedule takes the campaign's dates, in the advertiser's time zone.
-func (st *standing) schedule(s *Snapshot) {
-	at := s.zone(st.advertiser.TimeZone)
-	st.start, _ = st.campaign.Start.start(at) // valid, or it would not have been stored
-	st.end, _ = st.campaign.End.end(at)
-}
-
 // judge finds the version that may be shown, and what the site says of it.
-func (st *standing) judge(s *Snapshot, approvals *storedApprovals) {
-	if blocked(s.config.Products, st.site.BlockedCategories, st.campaign.ProductCategory) {
-		st.why = CategoryBlocked
-		return
-	}
-	st.inPlace = true
+func (st *standing) judge(approvals *storedApprovals) {
 	st.approval, st.version = approvals.serving()
 	switch {
 	case st.approval == nil && approvals.decided():
