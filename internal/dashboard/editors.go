@@ -356,7 +356,7 @@ func campaignForm(s *catalog.Snapshot, _ *Dashboard, v url.Values) []group {
 	}
 	product := field{Name: "productCategory", Label: "Product category", Kind: "select", Help: "What it advertises; sites can block it."}
 	product.Options = append([]option{{Label: "Choose a category"}}, categoryOptions(catalog.ProductTaxonomy())...)
-	per := field{Name: "frequencyCap.per", Label: "per", Kind: "select", Width: "narrow", Optional: true}
+	per := field{Name: "frequencyCap.per", Label: "In each", Kind: "select", Width: "narrow", Optional: true}
 	for _, p := range []catalog.Period{catalog.PerHour, catalog.PerDay, catalog.PerWeek} {
 		per.Options = append(per.Options, option{Value: string(p), Label: string(p)})
 	}
