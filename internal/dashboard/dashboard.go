@@ -146,5 +146,5 @@ func (d *Dashboard) survive(next http.Handler) http.Handler {
 	})
 }
 
-// patience is how long a page waits for the store.
+// patience is how long a page waits for the store and for its turn at the password.
 const patience = 10 * time.Second

@@ -31,21 +31,13 @@ const maxForm = maxPages*catalog.MaxAssetBytes + 1<<20
 
 // page serves a page that needs no session.
 func (d *Dashboard) page(next handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		secure(w.Header())
-		ctx, cancel := context.WithTimeout(r.Context(), patience)
-		defer cancel()
-		v := visit{w: w, r: r.WithContext(ctx)}
-		if err := next(v); err != nil {
-			d.fail(v, err)
-		}
-	})
+	return d.answer(patient(next))
 }
 
 // private serves a page to those who have logged in, and shows the others where to
 // do that.
 func (d *Dashboard) private(next handler) http.Handler {
-	return d.page(func(v visit) error {
+	return d.answer(func(v visit) error {
 		session, ok := d.session(v.r)
 		if !ok {
 			return v.toLogIn()
@@ -57,8 +49,29 @@ func (d *Dashboard) private(next handler) http.Handler {
 				return err
 			}
 		}
-		return next(v)
+		return patient(next)(v)
 	})
+}
+
+// answer makes a handler of net/http's, whose errors are pages as well.
+func (d *Dashboard) answer(next handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		secure(w.Header())
+		v := visit{w: w, r: r}
+		if err := next(v); err != nil {
+			d.fail(v, err)
+		}
+	})
+}
+
+// patient bounds what a page waits for, once the request has been read.
+func patient(next handler) handler {
+	return func(v visit) error {
+		ctx, cancel := context.WithTimeout(v.r.Context(), patience)
+		defer cancel()
+		v.r = v.r.WithContext(ctx)
+		return next(v)
+	}
 }
 
 // secure lets a page load our stylesheet and pictures, and post to us. There is no
@@ -85,8 +98,7 @@ func (v visit) parseForm() error {
 	return err
 }
 
-// forgetFiles removes what parseForm has put into files. net/http does that only
-// for the request that it has made itself.
+// forgetFiles removes what parseForm has put into files.
 func (v visit) forgetFiles() {
 	if v.r.MultipartForm != nil {
 		_ = v.r.MultipartForm.RemoveAll() // they are temporary in any case

@@ -1,0 +1,98 @@
+package dashboard_test
+
+import (
+	"bufio"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"deckle/internal/catalog"
+	"deckle/internal/dashboard"
+	"deckle/internal/store/memory"
+)
+
+// pipes is a listener within a bubble.
+type pipes chan net.Conn
+
+func (p pipes) Accept() (net.Conn, error) {
+	c, ok := <-p
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+func (p pipes) Close() error   { close(p); return nil }
+func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+// A body that does not come is not waited for, and answers may take longer than a
+// body may.
+func TestTimeOfAServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		ln := make(pipes)
+		server := &http.Server{Handler: w.handler, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
+		go func() { _ = server.Serve(ln) }()
+		defer server.Close()
+		ask := func(request string) (status int, took time.Duration) {
+			t.Helper()
+			start := time.Now()
+			client, conn := net.Pipe()
+			defer client.Close()
+			ln <- conn
+			if _, err := io.WriteString(client, strings.ReplaceAll(request, "\n", "\r\n")); err != nil {
+				t.Fatal(err)
+			}
+			resp, err := http.ReadResponse(bufio.NewReader(client), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+				t.Fatal(err)
+			}
+			return resp.StatusCode, time.Since(start)
+		}
+		const head = "POST /api/v1/publishers HTTP/1.1\nHost: localhost\nConnection: close\nAuthorization: Bearer " + apiKey + "\nContent-Type: application/json\nContent-Length: "
+		if status, took := ask(head + "100\n\n{"); status != http.StatusRequestTimeout || took != 20*time.Second {
+			t.Errorf("half a body: status %d after %v", status, took)
+		}
+		w.kv.Fail(memory.Fault{Delay: 19 * time.Second})
+		const body = `{"id":"yuki","name":"Yuki","currency":"USD"}`
+		if status, took := ask(head + "44\n\n" + body); status != http.StatusCreated || took != 19*time.Second {
+			t.Errorf("a slow store: status %d after %v", status, took)
+		}
+		w.kv.Fail(memory.Fault{Delay: time.Hour})
+		if status, took := ask(head + "44\n\n" + strings.ReplaceAll(body, "yuki", "kaze")); status != http.StatusServiceUnavailable || took != 20*time.Second {
+			t.Errorf("a store that hangs: status %d after %v", status, took)
+		}
+	})
+}
+
+// Until this node has read the catalog it says so, and does not say that there is
+// nothing.
+func TestBeforeTheCatalogIsRead(t *testing.T) {
+	log := slog.New(slog.DiscardHandler)
+	w := newWorld(t, nil)
+	w.catalog = catalog.New(memory.NewKV(), memory.NewKV(), catalog.Config{Log: log})
+	h, err := dashboard.New(w.config, w.catalog, w.blobs, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.handler = h
+	for _, path := range []string{"/publishers", "/approvals", "/audit", "/document"} {
+		if a := w.api("GET", path, ""); a.StatusCode != http.StatusServiceUnavailable || a.Header.Get("Retry-After") != "1" {
+			t.Errorf("%s: %d", path, a.StatusCode)
+		}
+	}
+	p := w.logIn("ana")
+	for _, path := range []string{"/", "/inbox", "/audit", "/sites", "/sites/new"} {
+		if a := p.get(path); a.StatusCode != http.StatusServiceUnavailable || a.Header.Get("Retry-After") == "" {
+			t.Errorf("%s: %d", path, a.StatusCode)
+		}
+	}
+}
