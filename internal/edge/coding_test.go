@@ -28,42 +28,45 @@ func member(tb testing.TB, size, noise int) string {
 	return b.String()
 }
 
-// Some pages compress well. A bomb is what no page is.
+// Some pages compress well: 20 MB at a ratio of 150 is one. A bomb is what no page is.
 func TestDecodedSizeInProportion(t *testing.T) {
-	const mb = 1 << 20
+	const size, each = 20, 1 << 20 // members, and bytes of each
 	for name, c := range map[string]struct {
-		size, noise int
-		from, to    int // its ratio lies between
-		bomb        bool
+		noise    int
+		from, to int // its ratio lies between
+		bomb     bool
 	}{
-		"small, and nothing but space":  {freeSize, 0, 900, 1100, false},
-		"larger, and nothing but space": {freeSize + 1, 0, 900, 1100, true},
-		"20 MB at a good ratio":         {20 * mb, 43_000, 130, 190, false},
-		"20 MB beyond every ratio":      {20 * mb, 15_000, 250, 350, true},
+		"a good ratio":      {2150, 130, 190, false},
+		"beyond every page": {750, 250, 350, true},
 	} {
-		zipped := member(t, c.size, c.noise)
-		if ratio := c.size / len(zipped); ratio < c.from || ratio > c.to {
+		one := member(t, each, c.noise)
+		if ratio := each / len(one); ratio < c.from || ratio > c.to {
 			t.Errorf("%s: has ratio %d", name, ratio)
 		}
-		n, err := io.Copy(io.Discard, gzipped{}.decode(strings.NewReader(zipped)))
-		if bomb := errors.Is(err, errBomb); bomb != c.bomb {
-			t.Errorf("%s: %d of %d bytes, %v", name, n, c.size, err)
-		}
-		if c.bomb && n > freeSize+64<<10 && c.size == freeSize+1 {
-			t.Errorf("%s: %d bytes passed", name, n)
+		n, err := io.Copy(io.Discard, gzipped{}.decode(strings.NewReader(strings.Repeat(one, size))))
+		if bomb := errors.Is(err, errBomb); bomb != c.bomb || !bomb && n != size*each || bomb && n > freeSize+64<<10 {
+			t.Errorf("%s: %d bytes, %v", name, n, err)
 		}
 	}
 }
 
-// Whatever its ratio, a page has an end.
-func TestDecodedSizeIsBounded(t *testing.T) {
-	for n, bomb := range map[int64]bool{maxSize - 10: false, maxSize - 9: true} {
-		b := bounded{
-			in: &counter{n: maxSize}, n: n, // not compressed at all
-			out: strings.NewReader("0123456789"),
-		}
-		if _, err := b.Read(make([]byte, 10)); errors.Is(err, errBomb) != bomb {
-			t.Errorf("10 bytes after %d: %v", n, err)
+// Where proportion begins to count, and where it ends, to the byte.
+func TestBoundsOfProportion(t *testing.T) {
+	for _, c := range []struct {
+		in, before int64 // bytes that went in, and that have come out
+		bomb       bool
+	}{
+		{1, freeSize - 10, false},
+		{1, freeSize - 9, true},
+		{100_000, maxRatio*100_000 - 10, false},
+		{100_000, maxRatio*100_001 - 11, false},
+		{100_000, maxRatio*100_001 - 10, true},
+		{maxSize, maxSize - 10, false},
+		{maxSize, maxSize - 9, true},
+	} {
+		b := bounded{in: &counter{n: c.in}, n: c.before, out: strings.NewReader("0123456789")}
+		if _, err := b.Read(make([]byte, 10)); errors.Is(err, errBomb) != c.bomb {
+			t.Errorf("10 bytes after %d of %d: %v", c.before, c.in, err)
 		}
 	}
 }
