@@ -64,18 +64,23 @@ func TestKilledFoldsLoseNothing(t *testing.T) {
 	}
 	want := dump(t, once)
 	path := filepath.Join(dir, "report.db")
-	for killed, folded := 0, 0; killed < kills || folded == 0; {
-		if !killVictim(t, path, time.Duration(rand.IntN(60))*time.Millisecond) {
+	for killed, folded := 0, 0; ; {
+		after := time.Duration(rand.IntN(60)) * time.Millisecond
+		if killed == kills {
+			after = time.Hour
+		}
+		if !killVictim(t, path, after) {
 			killed++
 			continue
 		}
-		folded++
 		if diff := cmp.Diff(want, dump(t, path)); diff != "" {
 			t.Fatalf("after %d kills (-folded at once +killed):\n%s", killed, diff)
 		}
-		if killed < kills { // from the start again
-			path = filepath.Join(dir, fmt.Sprintf("report-%d.db", folded))
+		if killed == kills {
+			return
 		}
+		folded++
+		path = filepath.Join(dir, fmt.Sprintf("report-%d.db", folded)) // from the start again
 	}
 }
 
@@ -98,7 +103,7 @@ func killVictim(t *testing.T, path string, after time.Duration) (done bool) {
 		switch lines.Text() {
 		case "open":
 			begun = true
-			time.AfterFunc(after, func() { _ = cmd.Process.Kill() })
+			defer time.AfterFunc(after, func() { _ = cmd.Process.Kill() }).Stop()
 		case "done":
 			done = true
 		}

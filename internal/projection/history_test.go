@@ -97,7 +97,7 @@ func drawEvent(t *rapid.T) journal.Event {
 	if kind == journal.Lease || kind == journal.Seal {
 		e := journal.Event{Kind: kind, Lease: rapid.SampledFrom(leaseIDs).Draw(t, "lease"), Line: "campaign/c1/2026-03-02"}
 		if kind == journal.Lease {
-			e.Amount = deckle.Money(rapid.IntRange(1, 5_000).Draw(t, "amount"))
+			e.Amount = deckle.Money(100 * rapid.IntRange(1, 30).Draw(t, "amount"))
 		}
 		return e
 	}

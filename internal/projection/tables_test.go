@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -403,6 +404,38 @@ func TestFullDisk(t *testing.T) {
 	if err := tables.FoldTo(t.Context(), h, h.last()); err != nil {
 		t.Errorf("when there is room again: %v", err)
 	}
+}
+
+// A projection that waits for room says so, and goes on by itself when there is some.
+func TestFullDiskPasses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := traffic(3_000, 4)
+		tables := open(t, filepath.Join(t.TempDir(), "report.db"))
+		if err := tables.Write(t.Context(), "PRAGMA max_page_count = 40"); err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- tables.Run(ctx, h) }()
+		synctest.Wait()
+		if c := tables.Checks()[0]; c.State != obs.Degraded || !strings.Contains(c.Note, "full") {
+			t.Errorf("on a full disk: %+v", c)
+		}
+		if err := tables.Write(t.Context(), "PRAGMA max_page_count = 1000000"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second) // of the bubble
+		if c := tables.Checks()[0]; c.State != obs.OK {
+			t.Errorf("when there is room again: %+v", c)
+		}
+		if seq, _, _ := tables.Freshness("report"); seq != h.last() {
+			t.Errorf("folded to envelope %d of %d", seq, h.last())
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // Damage is found at the start. The file is set aside as it is, and all is folded anew.
