@@ -64,6 +64,7 @@ func TestGate(t *testing.T) {
 			r.Header["Accept"] = []string{"image/*", "Text/HTML"}
 		}, "/x", true, true, "", true, private},
 		"prefetch in a second line": {setup{}, func(r *http.Request) { r.Header["Purpose"] = []string{"x", "prefetch"} }, "/x", true, true, "prefetch", false, private},
+		"a bot in capitals":         {setup{}, set("User-Agent", "GOOGLEBOT/2.1"), "/x", true, false, "", false, private},
 		"a blank agent":             {setup{}, set("User-Agent", " "), "/x", true, false, "", false, private},
 		"prefetch":                  {setup{}, set("Sec-Purpose", "prefetch;prerender"), "/x", true, true, "prefetch", false, private},
 		"prefetch, Purpose":         {setup{}, set("Purpose", "Prefetch"), "/x", true, true, "prefetch", false, private},
@@ -216,4 +217,35 @@ func TestSlotsOfOnePageAreBounded(t *testing.T) {
 			t.Errorf("%d slots, first %q", len(slots.Slots), slots.Slots[0].ID)
 		}
 	})
+}
+
+// Where nobody has won, the page says so, and holds no markup.
+func TestPageWithoutWinners(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, setup{}, html(page), func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+		a := w.get(t.Context(), navigation("/x"))
+		var won bidsBlock
+		if !a.block(t, "bids", &won) || len(won) != 0 || strings.Contains(a.body(), `data-deckle="markup"`) {
+			t.Errorf("page = %q", a.body())
+		}
+	})
+}
+
+// Where the charset is not known before the page, the page's own word on it stays
+// within the bytes in which browsers look for it.
+func TestSlotsFollowTheCharset(t *testing.T) {
+	const head, rest = `<!doctype html><html><head>`, `<meta charset="utf-8"><title>t</title></head><body></body></html>`
+	for contentType, want := range map[string]string{
+		"text/html; charset=utf-8":    rest,
+		"text/html":                   "<title>",
+		"text/html; charset=nonsense": "<title>",
+	} {
+		bubble(t, func(t *testing.T) {
+			w := newWorld(t, setup{}, answerWith(200, map[string]string{"Content-Type": contentType}, head+rest), bids(0, "1"))
+			a := w.get(t.Context(), navigation("/x"))
+			if got := a.after("slots"); !strings.HasPrefix(got, want) {
+				t.Errorf("%s: after the slots stands %q", contentType, got)
+			}
+		})
+	}
 }

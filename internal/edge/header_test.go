@@ -260,6 +260,42 @@ func TestUnaskedPartialAnswersAreFetchedAgain(t *testing.T) {
 	}
 }
 
+// The answer that was asked for again is not read on.
+func TestUnaskedPartialAnswerIsLeft(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		gone := make(chan struct{})
+		asked := false
+		origin := func(w http.ResponseWriter, r *http.Request) {
+			if asked {
+				html(page)(w, r)
+				return
+			}
+			asked = true
+			defer close(gone)
+			w.WriteHeader(206)
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		}
+		a := newWorld(t, setup{}, origin, bids(0, "1")).get(t.Context(), navigation("/x"))
+		<-gone
+		if withoutOurs(a.body()) != page {
+			t.Errorf("page = %q", a.body())
+		}
+	})
+}
+
+// A client whose gpt.js is on the site itself needs no connection to it.
+func TestNoPreconnectToOurselves(t *testing.T) {
+	for _, url := range []string{"", "/gpt.js"} {
+		bubble(t, func(t *testing.T) {
+			w := newWorld(t, setup{site: func(s *edge.Site) { s.Client.GPTURL = url }}, html(page), bids(0, "1"))
+			if got := w.get(t.Context(), navigation("/x")).header["Link"]; got != nil {
+				t.Errorf("%q: Link = %q", url, got)
+			}
+		})
+	}
+}
+
 // A request with a body cannot be sent twice.
 func TestPartialAnswerToABodyStays(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -118,6 +118,17 @@ func TestServerTimingIsASetting(t *testing.T) {
 	}
 }
 
+// A page may be held twice: at the end of head, and at its own.
+func TestHoldsAddUp(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := setup{site: func(s *edge.Site) { s.ServerTiming = true }, settings: headHold(100 * ms)}
+		a := newWorld(t, s, html(40*ms, page), hang).get(t.Context(), navigation("/x"))
+		if got := a.header.Get(http.TrailerPrefix + "Server-Timing"); !strings.HasPrefix(got, "hold;dur=460.0, ") {
+			t.Errorf("Server-Timing: %s", got)
+		}
+	})
+}
+
 // A template that is swapped, or taken away, while a page is on its way concerns
 // the next page.
 func TestTemplateIsReadOnce(t *testing.T) {
