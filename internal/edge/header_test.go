@@ -432,6 +432,23 @@ func TestGzip(t *testing.T) {
 	})
 }
 
+// The older name of the coding, and a coding that is none.
+func TestOtherNamesOfCodings(t *testing.T) {
+	for coding, body := range map[string]string{"x-gzip": zipped(page), "GZIP": zipped(page), "identity": page} {
+		bubble(t, func(t *testing.T) {
+			w := newWorld(t, setup{}, answerWith(200, map[string]string{"Content-Encoding": coding}, body), bids(0, "1"))
+			a := w.get(t.Context(), navigation("/x"))
+			text := a.body()
+			if coding != "identity" {
+				text, _ = unzipped(t, text)
+			}
+			if !strings.Contains(text, `data-deckle="bids"`) || withoutOurs(text) != page || a.header.Get("Content-Encoding") != coding {
+				t.Errorf("%s: %q, header %v", coding, text, a.header)
+			}
+		})
+	}
+}
+
 // Servers pad, and browsers do not mind.
 func TestGzipWithTrailingBytes(t *testing.T) {
 	for _, trailing := range []string{"\x00\x00\x00\x00", "garbage", "\x1f"} {
