@@ -396,3 +396,44 @@ func TestImportNothing(t *testing.T) {
 		t.Error("something was made")
 	}
 }
+
+// What the log took twice, since its window had passed, is there twice after an
+// import, which is quicker than the window: places do not move.
+func TestImportOfTheSameIDTwice(t *testing.T) {
+	t.Parallel()
+	from, to := t.TempDir(), t.TempDir()
+	st, err := store.Open(t.Context(), store.Config{DataDir: from}, discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := store.JetStream(st).Stream(t.Context(), "journal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	short := stream.CachedInfo().Config
+	short.Duplicates = 100 * time.Millisecond
+	if _, err := store.JetStream(st).UpdateStream(t.Context(), short); err != nil {
+		t.Fatal(err)
+	}
+	for seq := store.Seq(0); seq < 2; {
+		if seq, err = st.Journal().Append(t.Context(), "a", message("a")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := st.Journal().Append(t.Context(), "b", message("b")); err != nil {
+		t.Fatal(err)
+	}
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.ImportFrom(t.Context(), store.Config{DataDir: to}, from, false, discard); err != nil {
+		t.Fatal(err)
+	}
+	target := open(t, store.Config{DataDir: to})
+	if state, err := target.Journal().State(t.Context()); err != nil || state.Last != 3 {
+		t.Errorf("journal = %+v, %v; want 3 messages", state, err)
+	}
+	if seq, err := target.Journal().Append(t.Context(), "b", message("b")); err != nil || seq != 3 {
+		t.Errorf("append b again = %d, %v; want 3", seq, err)
+	}
+}

@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -211,6 +212,8 @@ type cut struct {
 	listener net.Listener
 	target   string
 
+	silent atomic.Bool // what the engine says is lost on its way
+
 	mu    sync.Mutex
 	conns []net.Conn
 	down  bool
@@ -252,9 +255,22 @@ func (c *cut) forward(in net.Conn) {
 	c.conns = append(c.conns, in, out)
 	c.mu.Unlock()
 	done := make(chan struct{}, 2)
-	go func() { _, _ = io.Copy(in, out); done <- struct{}{} }()
+	go func() { _, _ = io.Copy(lossy{in, &c.silent}, out); done <- struct{}{} }()
 	go func() { _, _ = io.Copy(out, in); done <- struct{}{} }()
 	<-done
+}
+
+// A lossy writer takes everything and loses it when silent.
+type lossy struct {
+	net.Conn
+	silent *atomic.Bool
+}
+
+func (l lossy) Write(data []byte) (int, error) {
+	if l.silent.Load() {
+		return len(data), nil
+	}
+	return l.Conn.Write(data)
 }
 
 // set cuts the link, or heals it.
@@ -269,6 +285,46 @@ func (c *cut) set(down bool) {
 }
 
 func (c *cut) url() string { return "nats://" + c.listener.Addr().String() }
+
+// What was on its way when the connection broke is read, though nothing follows it
+// that would show that it is missing.
+func TestLastMessageBeforeTheCut(t *testing.T) {
+	t.Parallel()
+	srv := startServer(t, server.Options{})
+	link := newCut(t, srv.Addr().String())
+	reading := open(t, external(t, link.url()))
+	writing := open(t, external(t, srv.ClientURL()))
+	got := make(chan store.Seq, 10)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- reading.Journal().Read(ctx, 1, func(m store.Message) error { got <- m.Seq; return nil })
+	}()
+	for seq := store.Seq(1); seq <= 3; seq++ {
+		link.silent.Store(seq > 1) // the first shows that the reader is there
+		id := fmt.Sprint("id", seq)
+		if _, err := writing.Journal().Append(ctx, id, message(id)); err != nil {
+			t.Fatal(err)
+		}
+		if seq > 1 {
+			link.set(true)
+			link.silent.Store(false)
+			link.set(false)
+		}
+		select {
+		case read := <-got:
+			if read != seq {
+				t.Errorf("message %d came as %d", seq, read)
+			}
+		case <-time.After(10 * time.Second):
+			t.Errorf("message %d did not come", seq)
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
 
 // Readers and watchers miss nothing when the connection breaks, again and again.
 func TestReconnections(t *testing.T) {
@@ -303,10 +359,14 @@ func TestReconnections(t *testing.T) {
 		}
 	})
 	wg.Go(func() {
-		completes := 0
+		completes, last := 0, uint64(0)
 		err := reading.Catalog().Watch(ctx, func(c store.Change) error {
 			if c.Complete {
 				completes++
+			} else if c.Revision <= last {
+				return fmt.Errorf("revision %d after %d", c.Revision, last)
+			} else {
+				last = c.Revision
 			}
 			if string(c.Value) == fmt.Sprint(n) {
 				return enough

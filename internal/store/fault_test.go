@@ -267,3 +267,20 @@ func TestStatusAndInspect(t *testing.T) {
 	}
 	open(t, store.Config{DataDir: dir}) // what was inspected is as it was
 }
+
+// An asset is what its id says, whatever the engine has.
+func TestAssetOfAnotherDigest(t *testing.T) {
+	t.Parallel()
+	st := open(t, store.Config{DataDir: t.TempDir()})
+	objects, err := store.JetStream(st).ObjectStore(t.Context(), "assets")
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := fmt.Sprintf("%064x", 7)
+	if _, err := objects.PutBytes(t.Context(), id, []byte("another")); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := st.Assets().Get(t.Context(), id); !errors.Is(err, store.ErrDamaged) {
+		t.Errorf("get = %q, %v; want ErrDamaged", b.Data, err)
+	}
+}

@@ -103,7 +103,7 @@ func (b *bucket) Put(ctx context.Context, key string, value []byte, revision uin
 
 func (b *bucket) Delete(ctx context.Context, key string, revision uint64) error {
 	operation := "delete " + key + " from " + b.name
-	last, deleted, err := b.newest(ctx, key)
+	_, deleted, err := b.newest(ctx, key)
 	missing := deleted || errors.Is(err, ErrNotFound)
 	switch {
 	case err != nil && !missing:
@@ -112,8 +112,6 @@ func (b *bucket) Delete(ctx context.Context, key string, revision uint64) error 
 		return nil
 	case missing:
 		return fmt.Errorf("%s: %w: it has no value", operation, ErrConflict)
-	case last.Revision != revision:
-		return fmt.Errorf("%s: %w: it is %d", operation, ErrConflict, last.Revision)
 	}
 	msg := &nats.Msg{Subject: keySubject(b.name, key), Header: nats.Header{operationHeader: {"DEL"}}}
 	_, err = b.write(ctx, operation, msg, revision)
