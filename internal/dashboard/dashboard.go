@@ -138,7 +138,7 @@ func (d *Dashboard) survive(next http.Handler) http.Handler {
 			case http.ErrAbortHandler: //nolint:errorlint // net/http compares it so
 				panic(v)
 			default:
-				d.log.ErrorContext(r.Context(), "admin listener", "path", r.URL.Path, "err", fmt.Sprint(v), "stack", string(debug.Stack()))
+				d.log.ErrorContext(r.Context(), "admin listener", "err", fmt.Sprintf("%s %s: panic: %v\n%s", r.Method, r.URL.Path, v, debug.Stack()))
 				http.Error(w, "an error of ours; the log has it", http.StatusInternalServerError)
 			}
 		}()

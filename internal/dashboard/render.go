@@ -168,14 +168,14 @@ type failurePage struct {
 func (d *Dashboard) fail(v visit, err error) {
 	f := failureOf(err)
 	if f.status == http.StatusInternalServerError {
-		d.log.ErrorContext(v.r.Context(), "dashboard", "method", v.r.Method, "path", v.r.URL.Path, "err", err)
+		d.log.ErrorContext(v.r.Context(), "dashboard", "err", fmt.Errorf("%s %s: %w", v.r.Method, v.r.URL.Path, err))
 	}
 	v.w.Header().Set("Cache-Control", "no-store")
 	if f.status == http.StatusServiceUnavailable {
 		v.w.Header().Set("Retry-After", "2")
 	}
 	if err := render(v.w, f.status, "failure", failurePage{Title: f.title, Status: f.status, Text: f.text}); err != nil {
-		d.log.ErrorContext(v.r.Context(), "dashboard", "path", v.r.URL.Path, "err", err)
+		d.log.ErrorContext(v.r.Context(), "dashboard", "err", err)
 		http.Error(v.w, f.title, f.status)
 	}
 }

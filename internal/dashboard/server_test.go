@@ -2,6 +2,9 @@ package dashboard_test
 
 import (
 	"bufio"
+	"context"
+	"errors"
+	"image/color"
 	"io"
 	"log/slog"
 	"net"
@@ -13,6 +16,7 @@ import (
 
 	"deckle/internal/catalog"
 	"deckle/internal/dashboard"
+	"deckle/internal/store"
 	"deckle/internal/store/memory"
 )
 
@@ -93,6 +97,49 @@ func TestBeforeTheCatalogIsRead(t *testing.T) {
 	for _, path := range []string{"/", "/inbox", "/audit", "/sites", "/sites/new"} {
 		if a := p.get(path); a.StatusCode != http.StatusServiceUnavailable || a.Header.Get("Retry-After") == "" {
 			t.Errorf("%s: %d", path, a.StatusCode)
+		}
+	}
+}
+
+// brokenBlobs break, by an error that nobody expects or by a panic.
+type brokenBlobs struct{ panics bool }
+
+func (b brokenBlobs) Put(context.Context, []byte, string) (string, error) {
+	if b.panics {
+		panic("blobs are broken")
+	}
+	return "", errors.New("blobs are broken")
+}
+
+func (b brokenBlobs) Get(context.Context, string) (store.Blob, error) {
+	_, err := b.Put(context.Background(), nil, "")
+	return store.Blob{}, err
+}
+
+// An error of ours is a 500 that tells a stranger nothing, and the log everything.
+func TestOurErrors(t *testing.T) {
+	for _, panics := range []bool{false, true} {
+		var log strings.Builder
+		w := newWorld(t, nil)
+		h, err := dashboard.New(w.config, w.catalog, brokenBlobs{panics}, slog.New(slog.NewTextHandler(&log, nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.handler = h
+		image := string(picture(color.RGBA{1, 2, 3, 255}, color.RGBA{9, 9, 9, 255}))
+		p := w.logIn("ana")
+		for name, a := range map[string]*answer{
+			"api":  w.ask("POST", "/api/v1/assets", image, "Authorization", "Bearer "+apiKey, "Content-Type", "image/png"),
+			"page": p.get("/_deckle/asset/" + strings.Repeat("a", 64)),
+		} {
+			if a.StatusCode != http.StatusInternalServerError || strings.Contains(a.body, "blobs") {
+				t.Errorf("%s, panics %v: %d %s", name, panics, a.StatusCode, a.body)
+			}
+		}
+		for _, want := range []string{"blobs are broken", "POST /api/v1/assets", "GET /_deckle/asset/"} {
+			if !strings.Contains(log.String(), want) {
+				t.Errorf("panics %v: the log lacks %q:\n%s", panics, want, log.String())
+			}
 		}
 	}
 }

@@ -61,7 +61,7 @@ func OpenKeys(path string, log *slog.Logger) (*Keys, error) {
 			log.Error("read API keys", "err", err)
 			return
 		}
-		log.Info("API keys read", "keys", len(list.keys))
+		log.Info("API keys read")
 	}
 	return k, nil
 }

@@ -141,7 +141,7 @@ func (a *API) dispatch(methods map[string]route) http.Handler {
 func (a *API) answer(w http.ResponseWriter, r *http.Request, err error) {
 	p := problemOf(err)
 	if p.Status == http.StatusInternalServerError {
-		a.log.ErrorContext(r.Context(), "management API", "method", r.Method, "path", r.URL.Path, "err", err)
+		a.log.ErrorContext(r.Context(), "management API", "err", fmt.Errorf("%s %s: %w", r.Method, r.URL.Path, err))
 	}
 	p.ServeHTTP(w, r)
 }

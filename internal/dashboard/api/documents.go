@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"deckle/internal/catalog"
 )
@@ -32,20 +33,21 @@ func diffOf(d *catalog.Diff, done int) Diff {
 	return out
 }
 
-func (a *API) plan(c call) (*catalog.Diff, error) {
+func (a *API) plan(c call) (*catalog.Document, *catalog.Diff, error) {
 	if _, err := a.snapshot(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	doc, err := catalog.DecodeDocument(c.body)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return a.catalog.Import(doc)
+	d, err := a.catalog.Import(doc)
+	return doc, d, err
 }
 
 // diff says what a document would change. It changes nothing.
 func (a *API) diff(c call) error {
-	d, err := a.plan(c)
+	_, d, err := a.plan(c)
 	if err != nil {
 		return err
 	}
@@ -61,7 +63,7 @@ func (a *API) apply(c call) error {
 		return problem(http.StatusPreconditionRequired, "precondition_required",
 			"send If-Match with the ETag of %s/document/diff, so that nothing happens that you have not seen", Prefix)
 	}
-	d, err := a.plan(c)
+	doc, d, err := a.plan(c)
 	if err != nil {
 		return err
 	}
@@ -78,9 +80,23 @@ func (a *API) apply(c call) error {
 	if err != nil {
 		return interrupted(err, d, done)
 	}
-	a.settle(c.r.Context(), a.catalog.Snapshot().Revision())
+	a.settleDocument(c.r.Context(), doc)
 	writeJSON(c.w, http.StatusOK, "application/json", diffOf(d, done))
 	return nil
+}
+
+// settleDocument waits, not for long, until this node has nothing left to do for a
+// document: whoever sends it again is told that.
+func (a *API) settleDocument(ctx context.Context, doc *catalog.Document) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	for ctx.Err() == nil {
+		known := a.catalog.Snapshot().Revision()
+		if d, err := a.catalog.Import(doc); err != nil || d.Empty() {
+			return
+		}
+		_ = a.catalog.WaitFor(ctx, known+1) // or the time is over
+	}
 }
 
 // interrupted says how far it has come, and that applying the document again does
