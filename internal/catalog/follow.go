@@ -116,9 +116,14 @@ type state struct {
 
 // dirty says what has changed since the last snapshot.
 type dirty struct {
-	kinds     map[Kind]bool
-	sites     map[string]bool // whose index has to be built anew
-	all       bool            // every site's
+	kinds map[Kind]bool
+
+	all       bool            // every site's index has to be built anew
+	whole     map[string]bool // these sites' indexes have to be built anew
+	creatives map[string]bool // these have to be looked at again …
+	sites     map[string]bool // … on these sites
+	everySite bool            // … on every site
+
 	approvals map[string]bool // sites whose map is not the last snapshot's any more
 	trust     bool
 	rings     bool
@@ -146,7 +151,9 @@ func everything() dirty {
 }
 
 func clean() dirty {
-	return dirty{kinds: map[Kind]bool{}, sites: map[string]bool{}, approvals: map[string]bool{}}
+	return dirty{
+		kinds: map[Kind]bool{}, whole: map[string]bool{}, creatives: map[string]bool{}, sites: map[string]bool{}, approvals: map[string]bool{},
+	}
 }
 
 // follow takes a change of the catalog's bucket. Its error is about that one value.
@@ -206,7 +213,7 @@ func (s *state) followRecord(k Kind, id string, change store.Change) error {
 	s.dirty.kinds[k] = true
 	switch k {
 	case KindSite:
-		s.dirty.sites[id] = true
+		s.dirty.whole[id] = true
 	case KindPublisher:
 		s.dirty.all = true
 	default:
@@ -215,19 +222,34 @@ func (s *state) followRecord(k Kind, id string, change store.Change) error {
 	return nil
 }
 
-// soil marks the sites on which an advertiser, a campaign or a creative may be.
+// maxPatched is how many creatives are looked at again one by one. With more, all
+// are.
+const maxPatched = 256
+
+// soil marks what an advertiser, a campaign or a creative changes.
 func (s *state) soil(r *Record) {
-	advertiser := ""
-	switch e := r.Entity.(type) {
-	case *Advertiser:
-		advertiser = e.ID
-	case *Campaign:
-		advertiser = e.Advertiser
-	case *Creative:
-		// It may have been moved between campaigns of several publishers.
-		s.dirty.all = true
+	if s.dirty.all {
 		return
 	}
+	switch e := r.Entity.(type) {
+	case *Advertiser:
+		s.soilSites(e.ID, s.dirty.whole)
+	case *Campaign:
+		s.soilSites(e.Advertiser, s.dirty.sites)
+		for id, creative := range s.records[KindCreative] {
+			if creative.Entity.(*Creative).Campaign == e.ID {
+				s.soilCreative(id)
+			}
+		}
+	case *Creative:
+		// It may have been moved between campaigns of several publishers.
+		s.dirty.everySite = true
+		s.soilCreative(e.ID)
+	}
+}
+
+// soilSites marks the sites on which an advertiser may be.
+func (s *state) soilSites(advertiser string, in map[string]bool) {
 	owner, ok := s.records[KindAdvertiser][advertiser]
 	if !ok {
 		s.dirty.all = true
@@ -235,8 +257,15 @@ func (s *state) soil(r *Record) {
 	}
 	for id, site := range s.records[KindSite] {
 		if site.Entity.(*Site).Publisher == owner.Entity.(*Advertiser).Publisher {
-			s.dirty.sites[id] = true
+			in[id] = true
 		}
+	}
+}
+
+func (s *state) soilCreative(id string) {
+	s.dirty.creatives[id] = true
+	if len(s.dirty.creatives) > maxPatched {
+		s.dirty.all = true
 	}
 }
 
@@ -288,6 +317,7 @@ func (s *state) followApprovals(p pair, change store.Change) error {
 	}
 	s.approvals[p.site][p.creative] = a
 	s.dirty.sites[p.site] = true
+	s.soilCreative(p.creative)
 	return nil
 }
 

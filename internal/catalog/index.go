@@ -2,8 +2,10 @@ package catalog
 
 import (
 	"iter"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"deckle"
@@ -38,7 +40,8 @@ func (c *Candidate) Fits(size deckle.Size) bool {
 
 // A siteIndex is what may be shown on one site.
 type siteIndex struct {
-	wanted  map[string][]entry // by every category that a campaign wants, sorted by creative
+	own     map[string][]entry // by category, of the campaigns that want it; sorted by creative, never empty
+	wanted  map[string][]entry // the same, together with those that want a category above it
 	waiting []Waiting          // for approval
 }
 
@@ -92,26 +95,34 @@ func (s *Snapshot) Lookup(site, category string) Pool {
 	return Pool{}
 }
 
-// index builds the indexes of the sites that have changed, and keeps the others.
+// index brings the indexes of the sites up to date, and keeps those on which nothing
+// has changed.
 func (s *Snapshot) index(last *Snapshot, d dirty) {
-	s.paths = last.paths
-	if d.kinds[KindCreative] || d.kinds[KindCampaign] || d.kinds[KindAdvertiser] {
-		ids := s.ids[KindCreative]()
-		s.paths = make([]path, len(ids))
-		for i, id := range ids {
-			s.paths[i] = s.path(s.records[KindCreative][id])
-		}
-	}
-	for id, site := range s.records[KindSite] {
-		if site.Deleted || !s.sells(site.Entity.(*Site)) {
+	paths := sync.OnceValue(s.paths)
+	for id, r := range s.records[KindSite] {
+		site := r.Entity.(*Site)
+		if r.Deleted || !s.sells(site) {
 			continue
 		}
-		if kept := last.sites[id]; kept != nil && !d.all && !d.sites[id] {
+		switch kept := last.sites[id]; {
+		case kept == nil || d.all || d.whole[id]:
+			s.sites[id] = s.indexSite(site, paths())
+		case d.everySite || d.sites[id]:
+			s.sites[id] = s.patchSite(site, kept, last, d.creatives)
+		default:
 			s.sites[id] = kept
-			continue
 		}
-		s.sites[id] = s.indexSite(site.Entity.(*Site))
 	}
+}
+
+// paths are those of all creatives, in the order of their ids.
+func (s *Snapshot) paths() []path {
+	ids := s.ids[KindCreative]()
+	paths := make([]path, len(ids))
+	for i, id := range ids {
+		paths[i] = s.path(s.records[KindCreative][id])
+	}
+	return paths
 }
 
 // sells reports whether a site's publisher is there and its currency is the one of
@@ -129,67 +140,141 @@ func (s *Snapshot) sells(site *Site) bool {
 	return s.config.Sites == nil
 }
 
-// indexSite finds every creative's standing on a site, in the order of their ids.
-func (s *Snapshot) indexSite(site *Site) *siteIndex {
-	index := &siteIndex{wanted: map[string][]entry{}}
-	approvals := s.approvals[site.ID]
-	candidates := make([]Candidate, 0, len(s.paths)) // never grows: entries point into it
-	for i := range s.paths {
-		p := &s.paths[i]
-		a := approvals[p.creative.ID]
-		st := s.standing(site, p, a)
-		if !st.inPlace || st.creative.Status != Active || st.advertiser.Status != Active {
-			continue
-		}
-		if st.waits(a) {
-			index.waiting = append(index.waiting, st.waiting(a))
-		}
-		if st.approval == nil || st.why != "" {
-			continue
-		}
-		candidates = append(candidates, st.candidate())
-		for _, category := range st.campaign.Categories {
-			index.wanted[category] = append(index.wanted[category], entry{&candidates[len(candidates)-1], 1})
+// indexSite finds every creative's standing on a site.
+func (s *Snapshot) indexSite(site *Site, paths []path) *siteIndex {
+	index := &siteIndex{own: map[string][]entry{}, wanted: map[string][]entry{}}
+	for i := range paths {
+		if c := index.examine(s, site, &paths[i]); c != nil {
+			for _, category := range c.Campaign.Categories {
+				index.own[category] = append(index.own[category], entry{c, 1})
+			}
 		}
 	}
-	index.inherit(s.config.Content)
+	for category := range index.own {
+		index.inherit(category, s.config.Content)
+	}
 	return index
 }
 
-func (st *standing) candidate() Candidate {
-	return Candidate{
+// patchSite is an index in which some creatives have been looked at again. What the
+// kept one has is not changed: others are reading it.
+func (s *Snapshot) patchSite(site *Site, kept *siteIndex, last *Snapshot, creatives map[string]bool) *siteIndex {
+	index := &siteIndex{own: maps.Clone(kept.own), wanted: maps.Clone(kept.wanted)}
+	for _, w := range kept.waiting {
+		if !creatives[w.Creative] {
+			index.waiting = append(index.waiting, w)
+		}
+	}
+	touched := map[string]bool{}
+	for id := range creatives {
+		for _, category := range last.categories(id) {
+			touched[category] = true
+			index.take(category, id)
+		}
+		p := s.path(s.records[KindCreative][id])
+		if c := index.examine(s, site, &p); c != nil {
+			for _, category := range c.Campaign.Categories {
+				touched[category] = true
+				index.put(category, c)
+			}
+		}
+	}
+	index.inheritAgain(touched, s.config.Content)
+	return index
+}
+
+// categories are those that a creative's campaign wants.
+func (s *Snapshot) categories(creative string) []string {
+	r, known := s.records[KindCreative][creative]
+	if !known {
+		return nil
+	}
+	if p := s.path(r); p.campaign != nil {
+		return p.campaign.Categories
+	}
+	return nil
+}
+
+// examine finds a creative's standing on a site: it may wait for approval, and be a
+// candidate, or else nil.
+func (x *siteIndex) examine(s *Snapshot, site *Site, p *path) *Candidate {
+	approvals := s.approvals[site.ID][p.creative.ID]
+	st := s.standing(site, p, approvals)
+	if !st.inPlace || st.creative.Status != Active || st.advertiser.Status != Active {
+		return nil
+	}
+	if st.waits(approvals) {
+		x.waiting = append(x.waiting, st.waiting(approvals))
+	}
+	if st.approval == nil || st.why != "" {
+		return nil
+	}
+	return &Candidate{
 		Site: st.site, Creative: st.creative, Campaign: st.campaign, Advertiser: st.advertiser,
 		Version: st.approval.Version, Content: st.version.Content, PagesJSON: st.version.pagesJSON,
 		Domain: st.version.domain, Start: st.start, End: st.end,
 	}
 }
 
-// inherit adds to every wanted category what is wanted above it. A category that
-// nobody wants has the list of the next one above that somebody does, by Lookup.
-func (x *siteIndex) inherit(t *Taxonomy) {
-	full := make(map[string][]entry, len(x.wanted))
-	for category := range x.wanted {
-		x.inheritInto(full, category, t)
-	}
-	x.wanted = full
+// find is where a creative is in the own list of a category, or would be.
+func (x *siteIndex) find(category, creative string) (int, bool) {
+	return slices.BinarySearchFunc(x.own[category], creative, func(e entry, id string) int {
+		return strings.Compare(e.candidate.Creative.ID, id)
+	})
 }
 
-// inheritInto makes the full list of a category, after the one above it.
-func (x *siteIndex) inheritInto(full map[string][]entry, category string, t *Taxonomy) {
-	if full[category] != nil {
+// take takes a creative out of a copy of a category's list.
+func (x *siteIndex) take(category, creative string) {
+	i, found := x.find(category, creative)
+	switch list := x.own[category]; {
+	case found && len(list) == 1:
+		delete(x.own, category)
+	case found:
+		x.own[category] = slices.Concat(list[:i], list[i+1:])
+	}
+}
+
+// put puts a candidate into a copy of a category's list.
+func (x *siteIndex) put(category string, c *Candidate) {
+	i, _ := x.find(category, c.Creative.ID) // it has been taken out
+	list := x.own[category]
+	x.own[category] = slices.Concat(list[:i], []entry{{c, 1}}, list[i:])
+}
+
+// inheritAgain makes the full lists of the categories that have been touched, and of
+// those below them.
+func (x *siteIndex) inheritAgain(touched map[string]bool, t *Taxonomy) {
+	stale := func(category string) bool {
+		for ; category != ""; category = t.Parent(category) {
+			if touched[category] {
+				return true
+			}
+		}
+		return false
+	}
+	maps.DeleteFunc(x.wanted, func(category string, _ []entry) bool { return stale(category) })
+	for category := range x.own {
+		x.inherit(category, t)
+	}
+}
+
+// inherit makes the full list of a category that is wanted, unless it is there: its
+// own, and that of the next one above that is wanted. A category that nobody wants
+// has the list of the next one above that somebody does, by Lookup.
+func (x *siteIndex) inherit(category string, t *Taxonomy) {
+	if x.wanted[category] != nil {
 		return
 	}
-	own := x.wanted[category]
-	scale := 1.0
+	list, scale := x.own[category], 1.0
 	for above := t.Parent(category); above != ""; above = t.Parent(above) {
 		scale *= decay
-		if x.wanted[above] != nil {
-			x.inheritInto(full, above, t)
-			own = merge(own, full[above], scale)
+		if x.own[above] != nil {
+			x.inherit(above, t)
+			list = merge(list, x.wanted[above], scale)
 			break
 		}
 	}
-	full[category] = own
+	x.wanted[category] = list
 }
 
 // merge joins two lists by creative; where one is in both, the nearer category

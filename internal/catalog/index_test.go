@@ -2,6 +2,7 @@ package catalog_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
@@ -296,4 +297,82 @@ func BenchmarkLookupWhileRebuilding(b *testing.B) {
 	b.ReportMetric(float64(<-done), "rebuilds")
 	slices.Sort(took)
 	b.ReportMetric(float64(took[len(took)*999/1000].Nanoseconds()), "p99.9-ns")
+}
+
+// An index that is patched change by change is the one that is built at once, and no
+// snapshot changes under its readers.
+func TestPatchedIndexIsTheWholeOne(t *testing.T) {
+	all := []string{"1", "11", "111", "1111", "12", "2"}
+	picture := func(s *catalog.Snapshot) string {
+		var b strings.Builder
+		for _, site := range []string{"blog", "shop"} {
+			for _, category := range all {
+				fmt.Fprintf(&b, "%s %s: %s\n", site, category, affinities(s, site, category))
+			}
+			for _, q := range s.Queue(site, day) {
+				fmt.Fprintf(&b, "%s waits for %s %d\n", site, q.Creative, q.Version)
+			}
+		}
+		return b.String()
+	}
+	for seed := range uint64(4) {
+		inWorld(t, catalog.Config{Content: tiers(t)}, func(w *world) {
+			random := rand.New(rand.NewPCG(seed, 1))
+			w.put(examplePublisher())
+			w.put(&catalog.Site{ID: "blog", Publisher: "yuki", AutoApprove: true})
+			w.put(exampleSite("shop"))
+			w.put(exampleAdvertiser())
+			pictures := map[string]bool{}
+			for step := range 120 {
+				id := fmt.Sprint("c", random.IntN(12))
+				switch random.IntN(8) {
+				default:
+					var categories []string
+					for _, i := range random.Perm(len(all))[:1+random.IntN(3)] {
+						categories = append(categories, all[i])
+					}
+					w.wanting(id, categories...)
+				case 0:
+					if _, ok := w.settled().Creative(id); ok {
+						w.delete(catalog.KindCreative, id)
+					}
+				case 1:
+					if _, ok := w.settled().Creative(id); ok {
+						w.approve("shop", id)
+					}
+				case 2:
+					e := exampleCreative()
+					other := fmt.Sprint("c", random.IntN(12))
+					if _, ok := w.settled().Campaign(other); ok {
+						e.ID, e.Campaign, e.Pages[0].Headline = id, other, fmt.Sprint(step)
+						w.put(e)
+					}
+				case 3:
+					advertiser(func(a *catalog.Advertiser) {
+						a.Status = []catalog.Status{catalog.Active, catalog.Active, catalog.Suspended}[random.IntN(3)]
+					})(w)
+				}
+				before := w.settled()
+				was := picture(before)
+				pictures[was] = true
+				if step%8 == 0 {
+					whole := catalog.New(w.kv, w.keys, catalog.Config{Content: tiers(t)})
+					node := &world{TB: w, Catalog: whole, ctx: w.ctx}
+					stop := node.run()
+					if want := picture(node.settled()); was != want {
+						w.Fatalf("seed %d, step %d: patched it is\n%s\nbuilt at once\n%s", seed, step, was, want)
+					}
+					stop()
+				}
+				w.wanting("z", all[step%len(all)])
+				w.settled()
+				if after := picture(before); after != was {
+					w.Fatalf("seed %d, step %d: a snapshot has changed from\n%s\nto\n%s", seed, step, was, after)
+				}
+			}
+			if len(pictures) < 60 {
+				w.Errorf("seed %d: %d different indexes only", seed, len(pictures))
+			}
+		})
+	}
 }

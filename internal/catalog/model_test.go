@@ -180,6 +180,7 @@ func (r *modelRun) campaign() {
 	e.Status = catalog.Status(r.one("status", "active", "active", "active", "paused", "ended"))
 	e.Sites = map[string][]string{"all": nil, "blog": {"blog"}, "shop": {"shop"}}[r.one("sites", "all", "all", "blog", "shop")]
 	e.ProductCategory = r.one("product", tourism, tourism, alcohol)
+	e.Categories = map[string][]string{"travel": {travel}, "science": {science}, "both": {science, travel}}[r.one("categories", "travel", "travel", "science", "both")]
 	r.campaigns[e.ID] = &e
 	r.put(&e)
 }
@@ -256,14 +257,20 @@ func (r *modelRun) judge() {
 func (r *modelRun) check(after string) {
 	s := r.w.settled()
 	for site := range r.sites {
-		shown := served(s, site, travel)
+		shown := map[string]map[string]uint32{travel: served(s, site, travel), science: served(s, site, science)}
 		waiting := map[string]bool{}
 		for _, q := range s.Queue(site, day) {
 			waiting[q.Creative] = true
 		}
 		for _, creative := range []string{"e1", "e2", "e3", "never"} {
-			if got, want := shown[creative], r.serves(site, creative); got != want {
-				r.Fatalf("after %s: version %d of %s is shown on %s, want %d", after, got, creative, site, want)
+			for category, shown := range shown {
+				want := r.serves(site, creative)
+				if want > 0 && !slices.Contains(r.campaigns[r.creatives[creative].now.Campaign].Categories, category) {
+					want = 0
+				}
+				if got := shown[creative]; got != want {
+					r.Fatalf("after %s: version %d of %s is shown on %s in %s, want %d", after, got, creative, site, category, want)
+				}
 			}
 			if got, why := s.Removed(site, creative, day); got != r.removed(site, creative) {
 				r.Fatalf("after %s: %s on %s removed %v (%s), want %v", after, creative, site, got, why, !got)

@@ -22,7 +22,6 @@ type Snapshot struct {
 	trust     map[pair]*storedTrust                  // by site and campaign
 	rings     map[string]*KeyRing                    // by publisher
 	zones     map[string]*time.Location
-	paths     []path // of all creatives, in the order of their ids
 	sites     map[string]*siteIndex
 
 	// For lists, made when first asked for.
