@@ -63,10 +63,7 @@ func creativeForm(s *catalog.Snapshot, _ *Dashboard, v url.Values) []group {
 	}}}
 	n := pageCount(v)
 	for i := range n {
-		g := group{Legend: fmt.Sprintf("Page %d", i+1), Fields: pageFields(fmt.Sprintf("pages[%d].", i))}
-		if i == 0 {
-			g.Legend = "Cover"
-		}
+		g := group{Legend: folio(i), Fields: pageFields(fmt.Sprintf("pages[%d].", i))}
 		if n > 1 {
 			if i > 0 {
 				g.Buttons = append(g.Buttons, button{fmt.Sprintf("up %d", i), "Move up"})
@@ -238,6 +235,14 @@ func (d *Dashboard) takePictures(ctx context.Context, r *http.Request) (problems
 	return problems, nil
 }
 
+// folio is what a page is called.
+func folio(i int) string {
+	if i == 0 {
+		return "Cover"
+	}
+	return fmt.Sprintf("Page %d", i+1)
+}
+
 // A leaf is a page of a creative as data, for people who decide about it.
 type leaf struct {
 	Folio string // "Cover", "Page 2"
@@ -257,7 +262,7 @@ func (l leaf) Colours() (colours []string) {
 func leaves(pages []catalog.Page) []leaf {
 	out := make([]leaf, len(pages))
 	for i, p := range pages {
-		out[i] = leaf{Folio: cmp.Or(map[int]string{0: "Cover"}[i], fmt.Sprintf("Page %d", i+1)), Page: p}
+		out[i] = leaf{Folio: folio(i), Page: p}
 	}
 	return out
 }

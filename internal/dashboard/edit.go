@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -36,6 +37,8 @@ type listPage struct {
 	Columns      []column
 	Rows         []row
 	More         string // the address of the next page
+	Search       bool   // there is something to search in
+	Query        string // what is searched for
 }
 
 type column struct {
@@ -51,35 +54,59 @@ type row struct {
 // rowsPerPage is how long a list is.
 const rowsPerPage = 50
 
+// searchFrom is how many entities there are before a search is offered.
+const searchFrom = 10
+
 func (d *Dashboard) showList(e editor) handler {
 	return func(v visit) error {
 		s, err := d.snapshot()
 		if err != nil {
 			return err
 		}
-		after, of := v.r.URL.Query().Get("after"), v.r.URL.Query().Get("of")
-		p := listPage{frame: d.frame(v, e.title, "/"+plural(e.kind)), About: e.about, Empty: e.empty}
-		p.New = link{"/" + plural(e.kind) + "/new", "New " + string(e.kind)}
-		records := s.List(e.kind, after, rowsPerPage+1)
+		asked, own := v.r.URL.Query(), "/"+plural(e.kind)
+		p := listPage{frame: d.frame(v, e.title, own), About: e.about, Empty: e.empty, Query: strings.TrimSpace(asked.Get("q"))}
+		p.New = link{own + "/new", "New " + string(e.kind)}
+		of := asked.Get("of")
 		if of != "" {
-			records = s.ListChildren(e.kind, of, after, rowsPerPage+1)
-			p.Of = link{"/" + plural(e.kind), of}
+			p.Of = link{own, of}
 			p.New.Href += "?" + url.Values{string(parentOf(e.kind)): {of}}.Encode()
 		}
+		records := find(s, e.kind, of, p.Query, asked.Get("after"), rowsPerPage+1)
 		for _, r := range records[:min(len(records), rowsPerPage)] {
 			id := r.EntityID()
-			p.Rows = append(p.Rows, row{Href: "/" + plural(e.kind) + "/" + id, Name: nameOf(r.Entity), ID: id, Cells: e.cells(s, r.Entity)})
+			p.Rows = append(p.Rows, row{Href: own + "/" + id, Name: nameOf(r.Entity), ID: id, Cells: e.cells(s, r.Entity)})
 		}
+		p.Search = p.Query != "" || len(s.List(e.kind, "", searchFrom)) == searchFrom
 		if len(p.Rows) > 0 {
 			for _, c := range p.Rows[0].Cells {
 				p.Columns = append(p.Columns, column{c.Label, c.Number})
 			}
 		}
 		if len(records) > rowsPerPage {
-			p.More = "/" + plural(e.kind) + "?" + url.Values{"after": {p.Rows[rowsPerPage-1].ID}, "of": {of}}.Encode()
+			p.More = own + "?" + url.Values{"after": {p.Rows[rowsPerPage-1].ID}, "of": {of}, "q": {p.Query}}.Encode()
 		}
 		return render(v.w, http.StatusOK, "list", p)
 	}
+}
+
+// find lists entities after an id: those of a parent, unless that is empty, and
+// those in whose id or name the query stands.
+func find(s *catalog.Snapshot, k catalog.Kind, of, query, after string, limit int) (found []catalog.Record) {
+	most := limit
+	if query != "" {
+		most = math.MaxInt32
+	}
+	records := s.List(k, after, most)
+	if of != "" {
+		records = s.ListChildren(k, of, after, most)
+	}
+	query = strings.ToLower(query)
+	for _, r := range records {
+		if len(found) < limit && (strings.Contains(strings.ToLower(r.EntityID()), query) || strings.Contains(strings.ToLower(nameOf(r.Entity)), query)) {
+			found = append(found, r)
+		}
+	}
+	return found
 }
 
 func parentOf(k catalog.Kind) catalog.Kind {
@@ -315,6 +342,9 @@ func (d *Dashboard) lost(v visit, e editor, mine catalog.Entity, revision uint64
 		}
 	}
 	p.Lost = race
+	if race.Deleted {
+		p.Delete = ""
+	}
 	p.Submit = "Save mine over it"
 	return render(v.w, http.StatusConflict, "edit", p)
 }

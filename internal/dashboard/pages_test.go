@@ -295,6 +295,47 @@ func TestNothingWithoutASession(t *testing.T) {
 	}
 }
 
+// Long lists have pages and a search.
+func TestLongLists(t *testing.T) {
+	w := newWorld(t, nil)
+	p := w.logIn("ana")
+	if tr := parse(t, p.get("/publishers")); len(tr.all("input", "type", "search")) != 0 {
+		t.Error("a search in an empty list")
+	}
+	for i := range 60 {
+		w.put(&catalog.Publisher{ID: fmt.Sprintf("p%02d", i), Name: fmt.Sprintf("House %02d", i*7%60), Currency: "USD"})
+	}
+	rows := func(path string) (ids []string, more string) {
+		tr := parse(t, p.get(path))
+		tr.check(path)
+		for _, n := range tr.all("span", "class", "id") {
+			ids = append(ids, text(n))
+		}
+		for _, n := range tr.all("p", "class", "pager") {
+			for a := range n.Descendants() {
+				if href, ok := attr(a, "href"); ok {
+					more = href
+				}
+			}
+		}
+		return ids, more
+	}
+	first, more := rows("/publishers")
+	second, end := rows(more)
+	if len(first) != 50 || len(second) != 10 || end != "" || second[0] != "p50" {
+		t.Errorf("pages of %d and %d, then %q", len(first), len(second), end)
+	}
+	if ids, _ := rows("/publishers?q=HOUSE+07"); fmt.Sprint(ids) != "[p01]" {
+		t.Errorf("by name: %v", ids)
+	}
+	if ids, _ := rows("/publishers?q=p5"); len(ids) != 10 {
+		t.Errorf("by id: %v", ids)
+	}
+	if a := p.get("/publishers?q=nothing"); !strings.Contains(a.body, "Nothing found") {
+		t.Error("an empty result does not say so")
+	}
+}
+
 // A form comes back with everything that is wrong, at its fields, and with
 // everything that was entered; nothing is saved.
 func TestFormsKeepWhatWasEntered(t *testing.T) {

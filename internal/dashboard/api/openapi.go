@@ -96,7 +96,11 @@ func parameters(r route) (list []object) {
 		list = append(list, object{"in": in, "name": name, "description": doc, "required": required, "schema": schema})
 	}
 	for _, m := range variable.FindAllStringSubmatch(r.path, -1) {
-		add("path", m[1], "The id of the "+cmp.Or(map[string]string{"id": r.op.tag}[m[1]], m[1]), true)
+		doc := "The id of the " + m[1] + "."
+		if m[1] == "id" {
+			doc = "One of the " + r.op.tag + ", by its id."
+		}
+		add("path", m[1], doc, true)
 	}
 	for _, q := range r.op.query {
 		add("query", q.name, q.doc, false)
