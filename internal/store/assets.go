@@ -28,6 +28,10 @@ func (s *Store) openAssets(ctx context.Context) (*assets, error) {
 	return &assets{store: s, objects: objects}, nil
 }
 
+// assetTimeouts is how many times as long as another call one of an asset may
+// take: it is up to 64 messages.
+const assetTimeouts = 5
+
 const contentTypeHeader = "Content-Type"
 
 func (a *assets) Put(ctx context.Context, data []byte, contentType string) (string, error) {
@@ -37,7 +41,7 @@ func (a *assets) Put(ctx context.Context, data []byte, contentType string) (stri
 	sum := sha256.Sum256(data)
 	id := hex.EncodeToString(sum[:])
 	operation := "put asset " + id
-	ctx, done, err := a.store.calls.begin(ctx)
+	ctx, done, err := a.store.calls.beginFor(ctx, assetTimeouts*a.store.config.CallTimeout)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", operation, err)
 	}
@@ -65,7 +69,7 @@ func (a *assets) Get(ctx context.Context, id string) (Blob, error) {
 	if sum, err := hex.DecodeString(id); err != nil || len(sum) != sha256.Size {
 		return Blob{}, fmt.Errorf("get asset: %w: %q is no SHA-256", ErrNotFound, id)
 	}
-	ctx, done, err := a.store.calls.begin(ctx)
+	ctx, done, err := a.store.calls.beginFor(ctx, assetTimeouts*a.store.config.CallTimeout)
 	if err != nil {
 		return Blob{}, fmt.Errorf("%s: %w", operation, err)
 	}

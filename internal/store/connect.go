@@ -16,15 +16,15 @@ import (
 )
 
 // openEmbedded starts the engine on its folder.
-func (s *Store) openEmbedded(ctx context.Context, how opening) (err error) {
-	if s.folder, err = openFolder(s.config, how); err != nil {
+func (s *Store) openEmbedded(ctx context.Context) (err error) {
+	if s.folder, err = openFolder(s.config, s.how); err != nil {
 		return err
 	}
 	s.found, err = streamFolders(s.folder.path)
 	if err != nil {
 		return fmt.Errorf("folder %s: %w", s.folder.path, err)
 	}
-	if !how.salvage {
+	if !s.how.salvage {
 		for _, name := range s.found {
 			if err := examineBlocks(filepath.Join(streamsFolder(s.folder.path), name), name); err != nil {
 				return fmt.Errorf("folder %s: stream %s: %w; %s", s.folder.path, name, err, damageRemedy)
@@ -164,13 +164,17 @@ var (
 	errSlow   = errors.New("no answer in time")
 )
 
-// begin waits for its turn. The context it returns ends with ctx, after the
-// timeout, and shortly after the store has been closed; done must be called.
+// begin waits for its turn. The context it returns ends with ctx, or after the
+// timeout; done must be called.
 func (c *caller) begin(ctx context.Context) (_ context.Context, done func(), _ error) {
+	return c.beginFor(ctx, c.timeout)
+}
+
+func (c *caller) beginFor(ctx context.Context, timeout time.Duration) (_ context.Context, done func(), _ error) {
 	if c.life.Err() != nil {
 		return nil, nil, fmt.Errorf("%w: %w", ErrUnavailable, errClosed)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout, errSlow)
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errSlow)
 	if !c.slots.TryAcquire(1) {
 		unhook := context.AfterFunc(c.life, cancel)
 		err := c.slots.Acquire(ctx, 1)

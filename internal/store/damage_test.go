@@ -139,6 +139,21 @@ func TestDamageIsRefused(t *testing.T) {
 	}
 }
 
+// A write that was still on its way when the store was closed is no damage.
+func TestWriteAfterTheCount(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	used(t, dir)
+	edit(t, filepath.Join(dir, "solo", "deckle-store.json"), func(text []byte) []byte {
+		counted := bytes.Replace(text, []byte(`"first":1,"last":3,"messages":3`), []byte(`"first":1,"last":2,"messages":2`), 1)
+		if bytes.Equal(text, counted) {
+			t.Fatalf("the marker is %s", text)
+		}
+		return counted
+	})
+	open(t, store.Config{DataDir: dir})
+}
+
 // Any bit of any record but the last is missed; the last may be a write that a
 // crash has cut short, and so may any part of it.
 func TestEveryBitIsMissed(t *testing.T) {

@@ -53,10 +53,12 @@ func startEngine(ctx context.Context, path string, log *slog.Logger) (*engine, e
 	select {
 	case <-started:
 	case <-ctx.Done():
-		return nil, errors.Join(fmt.Errorf("start engine: %w", context.Cause(ctx)), e.close())
+		e.close()
+		return nil, fmt.Errorf("start engine: %w", context.Cause(ctx))
 	}
 	if !srv.Running() || !srv.JetStreamEnabled() {
-		return nil, errors.Join(fmt.Errorf("start engine: %s", e.log.lastWords()), e.close())
+		e.close()
+		return nil, fmt.Errorf("start engine: %s", e.log.lastWords())
 	}
 	return e, nil
 }
@@ -75,10 +77,9 @@ func (e *engine) connect(options ...nats.Option) (*nats.Conn, error) {
 func (e *engine) running() bool { return e.server.JetStreamEnabled() }
 
 // close stops the server and waits until its files are closed.
-func (e *engine) close() error {
+func (e *engine) close() {
 	e.server.Shutdown()
 	e.server.WaitForShutdown()
-	return nil
 }
 
 // streamFolders are the streams that a folder has, by what they are called on

@@ -31,13 +31,15 @@ func fault(ctx context.Context, operation string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if ctx.Err() != nil {
-		return fmt.Errorf("%s: %w: %w", operation, ErrUnavailable, context.Cause(ctx))
-	}
-	if kind := kindOf(err); kind != nil {
+	kind := kindOf(err)
+	switch {
+	case kind == nil:
+		return fmt.Errorf("%s: %w", operation, err)
+	case errors.Is(kind, ErrUnavailable) && ctx.Err() != nil:
+		return fmt.Errorf("%s: %w: %w", operation, kind, context.Cause(ctx))
+	default:
 		return fmt.Errorf("%s: %w: %w", operation, kind, err)
 	}
-	return fmt.Errorf("%s: %w", operation, err)
 }
 
 // kindOf returns the sentinel of an error of the engine; nil if there is none.

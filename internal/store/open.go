@@ -72,6 +72,8 @@ type Store struct {
 	config Config
 	how    opening
 	log    *slog.Logger
+
+	// All are set by Open, and never changed.
 	folder *folder  // nil if the engine is elsewhere
 	engine *engine  // nil if the engine is elsewhere
 	found  []string // streams that were in the folder before the engine
@@ -96,7 +98,7 @@ type Store struct {
 // another mode, of something else, of a later version, in use, or damaged.
 //
 // An error that wraps ErrUnavailable may pass by itself: an external engine does
-// not answer.
+// not answer, or the process that has the folder is ending.
 func Open(ctx context.Context, c Config, log *slog.Logger) (*Store, error) {
 	return open(ctx, c.withDefaults(), log, opening{})
 }
@@ -122,7 +124,7 @@ func open(ctx context.Context, c Config, log *slog.Logger, how opening) (_ *Stor
 	}()
 	switch c.Mode {
 	case Embedded:
-		err = s.openEmbedded(ctx, how)
+		err = s.openEmbedded(ctx)
 	case External:
 		err = s.openExternal(ctx)
 	case Clustered:
@@ -136,7 +138,7 @@ func open(ctx context.Context, c Config, log *slog.Logger, how opening) (_ *Stor
 	if s.js, err = jetstream.New(s.conn, jetstream.WithDefaultTimeout(s.config.CallTimeout)); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
-	if err := s.openStreams(ctx, how); err != nil {
+	if err := s.openStreams(ctx); err != nil {
 		return nil, fmt.Errorf("open store%s: %w", s.where(), err)
 	}
 	if err := s.openKeys(ctx, key); err != nil {
@@ -207,7 +209,7 @@ func (s *Store) close() error {
 		s.conn.Close()
 	}
 	if s.engine != nil {
-		errs = append(errs, s.engine.close())
+		s.engine.close()
 	}
 	if s.folder != nil {
 		errs = append(errs, s.folder.close())
