@@ -115,8 +115,8 @@ func (h *lastHour) add(kind journal.Kind, at int64) {
 
 func (h *lastHour) read(now int64) Engagement {
 	e := Engagement{Shown: h.shown}
-	last := now / time.Minute.Milliseconds()
-	for m := max(last-59, h.newest-59, 0); m <= min(last, h.newest); m++ {
+	last := max(now/time.Minute.Milliseconds(), h.newest) // another node's clock may be ahead
+	for m := max(last-59, 0); m <= h.newest; m++ {
 		e.Impressions += float64(h.minutes[m%60].impressions)
 		e.Clicks += float64(h.minutes[m%60].clicks)
 		e.Folds += float64(h.minutes[m%60].folds)

@@ -79,7 +79,7 @@ func drawHistory(t *rapid.T) *history {
 				0, 0, time.Second, time.Minute, 7 * time.Minute, 50 * time.Minute, 66 * time.Minute, 3 * time.Hour, 27 * time.Hour, 75 * time.Hour,
 			}).Draw(t, "later"))
 			e := drawEvent(t)
-			e.At = at.Add(-rapid.SampledFrom([]time.Duration{0, 0, 0, time.Second, 2 * time.Minute, 80 * time.Hour}).Draw(t, "clock"))
+			e.At = at.Add(-rapid.SampledFrom([]time.Duration{0, 0, 0, time.Second, 2 * time.Minute, 59 * time.Minute, 80 * time.Hour}).Draw(t, "clock"))
 			events = append(events, e)
 		}
 		h.add(events...)
