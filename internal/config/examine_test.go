@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"deckle/internal/config"
@@ -44,6 +45,33 @@ func TestHTMLCache(t *testing.T) {
 		_, problems := config.Load(file)
 		if got := len(problems.Errors()) == 0; got != valid {
 			t.Errorf("%q: %v", value, problems)
+		}
+	}
+}
+
+// A mode and what is said about the engine belong together.
+func TestStoreMode(t *testing.T) {
+	for store, want := range map[string]string{
+		``:                  "",
+		`mode = "external"`: "store.mode: is external, and no engine is named",
+		"mode = \"external\"\nexternal = { urls = [\"nats://127.0.0.1:4222\"] }": "",
+		`external = { urls = ["nats://127.0.0.1:4222"] }`:                        "store.external: has no effect",
+		`mode = "clustered"`: "store.mode: not built yet: a store of more than one node",
+	} {
+		file := filepath.Join(t.TempDir(), "deckle.toml")
+		text := "[[site]]\nid = \"a\"\nhosts = [\"a.test\"]\norigin = \"http://b.test\"\ntemplates = \"t.toml\"\n[integrations.prebid]\nserver_url = \"http://c.test\"\n[store]\n" + store + "\n"
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, problems := config.Load(file)
+		got := ""
+		for _, p := range problems {
+			if strings.HasPrefix(p.Key, "store") {
+				got = p.Key + ": " + p.Msg
+			}
+		}
+		if !strings.HasPrefix(got, want) || want == "" && got != "" {
+			t.Errorf("%s: %q, want %q", store, got, want)
 		}
 	}
 }

@@ -420,6 +420,7 @@ func (l loader) cross(c *Config) {
 	}
 	l.crossCurrency(c)
 	l.crossProviders(c)
+	l.crossStore(&c.Store)
 	if len(c.Consent.TCFCookies) == 0 && !l.doc.faulty("consent.tcf_cookies[0]") {
 		l.errorAt("consent.tcf_cookies", `usually ["euconsent-v2"]`, "names no cookie: no TC string could ever be read")
 	}
@@ -461,6 +462,17 @@ func (l loader) crossGPT(path, address string) {
 		return
 	}
 	l.errorAt(path, "use https", "%s is not https", address)
+}
+
+// crossStore holds the mode against what is said about an engine elsewhere.
+func (l loader) crossStore(s *Store) {
+	external := s.Mode == "external"
+	if external && len(s.External.URLs) == 0 {
+		l.errorAt("store.mode", `give external = { urls = ["nats://…"] }`, "is external, and no engine is named")
+	}
+	if !external && !s.External.isDefault() {
+		l.warnAt("store.external", `set mode = "external"`, "has no effect while store.mode is %q", s.Mode)
+	}
 }
 
 func (l loader) crossCurrency(c *Config) {
