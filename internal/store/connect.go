@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -75,7 +76,7 @@ func (s *Store) openExternal(ctx context.Context) error {
 		s.conn = conn
 		return nil
 	}
-	where := strings.Join(c.URLs, ", ")
+	where := redacted(c.URLs)
 	_, badCertificate := errors.AsType[*tls.CertificateVerificationError](err)
 	switch {
 	case badCertificate:
@@ -88,6 +89,19 @@ func (s *Store) openExternal(ctx context.Context) error {
 	}
 }
 
+// redacted are URLs without the passwords that they may have.
+func redacted(urls []string) string {
+	out := make([]string, len(urls))
+	for i, text := range urls {
+		if u, err := url.Parse(text); err == nil {
+			out[i] = u.Redacted()
+		} else {
+			out[i] = "a URL that cannot be read"
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
 // options are those of every connection.
 func (s *Store) options() []nats.Option {
 	return []nats.Option{
@@ -95,6 +109,8 @@ func (s *Store) options() []nats.Option {
 		nats.Timeout(s.config.CallTimeout),
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(250 * time.Millisecond),
+		nats.IgnoreAuthErrorAbort(), // credentials are renewed while we run
+		nats.PingInterval(5 * time.Second),
 		// What nobody waits for any more is not sent when the connection is back.
 		nats.ReconnectBufSize(-1),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {

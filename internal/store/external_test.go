@@ -85,10 +85,10 @@ func TestExternalStatus(t *testing.T) {
 
 func TestExternalUnreachable(t *testing.T) {
 	t.Parallel()
-	c := external(t, "nats://127.0.0.1:1")
+	c := external(t, "nats://deckle:hunter2@127.0.0.1:1")
 	_, err := store.Open(t.Context(), c, discard)
-	if !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), "127.0.0.1:1") {
-		t.Errorf("err = %v, want ErrUnavailable that names the server", err)
+	if !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), "127.0.0.1:1") || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("err = %v, want ErrUnavailable that names the server, without its password", err)
 	}
 }
 
