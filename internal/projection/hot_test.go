@@ -218,7 +218,7 @@ func TestHotFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHistory()
 		lease := journal.Event{Kind: journal.Lease, At: monday, Lease: "l", Line: "campaign/c", Amount: 10}
-		h.add(lease)
+		h.add(lease, impression(0))
 		h.Close()
 		hot := projection.NewHot(projection.Config{}, quiet)
 		go hot.Run(t.Context(), h)
@@ -240,6 +240,9 @@ func TestHotFailures(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		if c := hot.Check(); c.State != obs.OK {
 			t.Errorf("store back again: %+v", c)
+		}
+		if n := hot.Impressions(projection.Duplicate); n != 0 {
+			t.Errorf("%d impressions were folded again", n)
 		}
 		if _, err := h.Append(t.Context(), "x", []byte("not an envelope")); err != nil {
 			t.Fatal(err)
