@@ -165,6 +165,31 @@ func TestEngagementOfTheNearFuture(t *testing.T) {
 	}
 }
 
+// A hard hour is the minute of the clock and the 59 before it, also for what is told
+// late.
+func TestHardHour(t *testing.T) {
+	now := monday.Add(10*time.Hour + 30*time.Second)
+	for age, want := range map[time.Duration]float64{0: 2, 59 * time.Minute: 2, 60 * time.Minute: 1} {
+		for _, late := range []bool{false, true} {
+			fresh, old := impression(0), impression(1)
+			fresh.At, old.At = now, now.Add(-age)
+			h := newHistory()
+			if late {
+				h.add(fresh, old)
+			} else {
+				h.add(old, fresh)
+			}
+			hot := fold(t, h, projection.Config{HardHour: true})
+			if e := hot.Engagement("s1", "k1", now); e.Impressions != want || e.Shown != 2 {
+				t.Errorf("%v old, late %v: %+v, want %v", age, late, e, want)
+			}
+			if e := hot.Engagement("s1", "k1", now.Add(time.Hour)); e.Impressions != 0 {
+				t.Errorf("an hour later: %+v", e)
+			}
+		}
+	}
+}
+
 // It is warm when it has what was in the journal at the start, and not before.
 func TestWarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
