@@ -2,6 +2,7 @@ package projection_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -169,6 +170,24 @@ func TestFilters(t *testing.T) {
 	}
 	if _, err := tables.Report(t.Context(), projection.Filter{}, "spend; DROP TABLE report"); err == nil {
 		t.Error("a made-up dimension was taken")
+	}
+}
+
+// A report that nobody could read is refused, and does not fill the memory.
+func TestReportTooLarge(t *testing.T) {
+	tables := open(t, filepath.Join(t.TempDir(), "report.db"))
+	for _, n := range []int{projection.MaxRows, 1} {
+		if err := tables.Write(t.Context(), fmt.Sprintf(`WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < %d)
+			INSERT INTO report (day, site, advertiser, campaign, creative) SELECT '2026-03-02', 's%d', 'a', 'c', i FROM n`, n, n)); err != nil {
+			t.Fatal(err)
+		}
+		rows, err := tables.Report(t.Context(), projection.Filter{}, projection.BySite, projection.ByCreative)
+		switch {
+		case n > 1 && (err != nil || len(rows) != projection.MaxRows):
+			t.Errorf("%d rows, %v", len(rows), err)
+		case n == 1 && !errors.Is(err, projection.ErrTooLarge):
+			t.Errorf("one row too many: %d rows, %v", len(rows), err)
+		}
 	}
 }
 
