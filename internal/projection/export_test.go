@@ -11,6 +11,9 @@ import (
 // SetBatch makes transactions of at least n events.
 func (t *Tables) SetBatch(n int) { t.batch = n }
 
+// SetMaxRows makes reports of more than n rows too large.
+func (t *Tables) SetMaxRows(n int) { t.maxRows = n }
+
 // BeforeCommit has f called between the rows of a batch and their commit. Its error
 // is a crash there.
 func (t *Tables) BeforeCommit(f func() error) { t.beforeCommit = f }

@@ -92,8 +92,8 @@ func (t *Tables) Report(ctx context.Context, f Filter, by ...Dimension) ([]Row, 
 	defer rows.Close()
 	var report []Row
 	for rows.Next() {
-		if len(report) == MaxRows {
-			return nil, fmt.Errorf("report: %w: it has more than %d rows", ErrTooLarge, MaxRows)
+		if len(report) == t.maxRows {
+			return nil, fmt.Errorf("report: %w: it has more than %d rows", ErrTooLarge, t.maxRows)
 		}
 		var r Row
 		if err := rows.Scan(&r.Day, &r.Site, &r.Advertiser, &r.Campaign, &r.Creative,

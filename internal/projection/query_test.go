@@ -175,18 +175,12 @@ func TestFilters(t *testing.T) {
 
 // A report that nobody could read is refused, and does not fill the memory.
 func TestReportTooLarge(t *testing.T) {
-	tables := open(t, filepath.Join(t.TempDir(), "report.db"))
-	for _, n := range []int{projection.MaxRows, 1} {
-		if err := tables.Write(t.Context(), fmt.Sprintf(`WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < %d)
-			INSERT INTO report (day, site, advertiser, campaign, creative) SELECT '2026-03-02', 's%d', 'a', 'c', i FROM n`, n, n)); err != nil {
-			t.Fatal(err)
-		}
-		rows, err := tables.Report(t.Context(), projection.Filter{}, projection.BySite, projection.ByCreative)
-		switch {
-		case n > 1 && (err != nil || len(rows) != projection.MaxRows):
-			t.Errorf("%d rows, %v", len(rows), err)
-		case n == 1 && !errors.Is(err, projection.ErrTooLarge):
-			t.Errorf("one row too many: %d rows, %v", len(rows), err)
+	tables := reported(t, happened(journal.Click, 1, nil), happened(journal.Click, 2, func(e *journal.Event) { e.Site = "s2" }))
+	for limit, want := range map[int]error{2: nil, 1: projection.ErrTooLarge} {
+		tables.SetMaxRows(limit)
+		rows, err := tables.Report(t.Context(), projection.Filter{}, projection.BySite)
+		if !errors.Is(err, want) || err == nil && len(rows) != 2 {
+			t.Errorf("two rows where %d are allowed: %d rows, %v", limit, len(rows), err)
 		}
 	}
 }

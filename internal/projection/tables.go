@@ -34,6 +34,7 @@ type Tables struct {
 	log     *slog.Logger
 	lock    *os.File // nil while whoever opened it has the lock
 	batch   int      // events of a transaction, and what is left of the last envelope
+	maxRows int      // of a report
 	folders []*folder
 	reader  *sql.DB
 
@@ -86,7 +87,7 @@ func setAside(path string) error {
 }
 
 func openTables(ctx context.Context, path string, c Config, log *slog.Logger, steps fs.FS, projections []Projection) (*Tables, error) {
-	t := &Tables{path: path, config: c, log: log, batch: maxBatch, stmts: map[string]*sql.Stmt{}}
+	t := &Tables{path: path, config: c, log: log, batch: maxBatch, maxRows: MaxRows, stmts: map[string]*sql.Stmt{}}
 	if err := t.open(ctx, steps); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, errors.Join(err, t.Close()))
 	}
