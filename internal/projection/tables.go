@@ -73,8 +73,7 @@ func OpenTables(ctx context.Context, path string, c Config, log *slog.Logger, pr
 	return t, nil
 }
 
-// setAside gives a file and its log other names, the file last: where it is not there,
-// what is beside it is removed.
+// setAside gives a file and its log other names.
 func setAside(path string) error {
 	aside := path + ".aside"
 	if err := removeFile(aside); err != nil {
@@ -102,13 +101,6 @@ func openTables(ctx context.Context, path string, c Config, log *slog.Logger, st
 }
 
 func (t *Tables) open(ctx context.Context, steps fs.FS) (err error) {
-	if _, err := os.Stat(t.path); errors.Is(err, fs.ErrNotExist) {
-		// A crash while the file was replaced may have left these. They would be
-		// taken for the new file's.
-		if err := removeAll(t.path+"-wal", t.path+"-shm"); err != nil {
-			return err
-		}
-	}
 	// FULL is not needed: what a power cut takes from the end is folded again.
 	if t.writer, err = openSQLite(t.path, 1, "journal_mode(WAL)", "synchronous(NORMAL)", "cache_size(-16384)"); err != nil {
 		return err

@@ -617,8 +617,8 @@ func TestStoreOutOfReach(t *testing.T) {
 	runUntil(t, tables, h, func() bool { return tables.Checks()[0].State == obs.OK })
 }
 
-// A crash while report.db was replaced leaves no log that would be taken for the new
-// file's.
+// A crash while report.db was replaced may leave the old one's log. SQLite does not
+// take it for the new file's: it deletes a log beside an empty file.
 func TestStaleLogIsNotTaken(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "report.db")
