@@ -109,18 +109,22 @@ func (f *facts) serve(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, tables.Close()) }()
 
+	content, products, err := catalog.ReadTaxonomies(filepath.Join(f.cfg.Store.DataDir, "taxonomy"))
+	if err != nil {
+		return fmt.Errorf("read taxonomies: %w", err)
+	}
 	written := journal.NewMetrics()
 	o := &openFacts{
 		store:   st,
 		journal: journal.New(st.Journal(), journal.Config{}, written, f.log),
-		catalog: catalog.New(st.Catalog(), st.Keys(), catalog.Config{Sites: siteFacts(f.cfg), Log: f.log}),
+		catalog: catalog.New(st.Catalog(), st.Keys(), catalog.Config{Sites: siteFacts(f.cfg), Content: content, Products: products, Log: f.log}),
 		hot:     projection.NewHot(folds, f.log),
 		tables:  tables,
 	}
 	if o.desk, err = dashboard.New(dashboardConfig(f.cfg, f.checks), o.catalog, st.Assets(), f.log); err != nil {
 		return err
 	}
-	if err := errors.Join(written.Register(f.registry), o.hot.Register(f.registry), tables.Register(f.registry)); err != nil {
+	if err := errors.Join(written.Register(f.registry), o.catalog.Metrics().Register(f.registry), o.hot.Register(f.registry), tables.Register(f.registry)); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
 	waitForJournal := inBackground(ctx, o.journal.Run)
