@@ -64,6 +64,9 @@ func TestVerifyFindsEverything(t *testing.T) {
 		`DELETE FROM report WHERE (day, site, creative) = (SELECT day, site, creative FROM report ORDER BY day DESC, site DESC, creative DESC LIMIT 1)`: {
 			"report day=2026-03-02 site=", ": is no row, replayed there",
 		},
+		`UPDATE report SET impressions = 9999 WHERE (day, site, creative) = (SELECT day, site, creative FROM report LIMIT 1)`: {
+			": impressions is 9999, replayed ",
+		},
 		`INSERT INTO leases (id, line, amount, spent, sealed) VALUES ('a', 'campaign/x', 1, 0, 0)`: {
 			"leases id=a: is there, replayed no row",
 		},
@@ -119,6 +122,13 @@ func TestRebuild(t *testing.T) {
 		"another one": func(path string) error {
 			return os.CopyFS(filepath.Dir(path), os.DirFS(filepath.Dir(foldedFile(t, traffic(900, 2), 9))))
 		},
+		"one of a killed process": func(path string) error {
+			killed := filepath.Join(t.TempDir(), "report.db")
+			if err := open(t, killed).FoldTo(t.Context(), h, 30); err != nil {
+				return err
+			}
+			return os.CopyFS(filepath.Dir(path), os.DirFS(filepath.Dir(killed))) // with its log
+		},
 		"a damaged one": func(path string) error {
 			return errors.Join(os.WriteFile(path, []byte("damaged"), 0o600), os.WriteFile(path+"-wal", []byte("damaged"), 0o600),
 				os.WriteFile(path+".new", []byte("left by a crash"), 0o600))
@@ -154,5 +164,8 @@ func TestRebuildFails(t *testing.T) {
 	}
 	if diff := cmp.Diff(before, dump(t, path)); diff != "" {
 		t.Error(diff)
+	}
+	if left, _ := filepath.Glob(path + ".new*"); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
 	}
 }
