@@ -99,11 +99,8 @@ func (f *facts) serve(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
 
-	folds := projection.Config{
-		Window:   max(f.cfg.Reader.BeaconWindow, f.cfg.Reader.ClickWindow, f.cfg.Reader.FoldWindow),
-		HardHour: f.cfg.Reader.EngagementWindow == "1h",
-	}
-	tables, err := projection.OpenTables(ctx, filepath.Join(f.cfg.Store.DataDir, "report.db"), folds, f.log, projection.Report{})
+	folds := projectionConfig(f.cfg)
+	tables, err := projection.OpenTables(ctx, reportFile(f.cfg), folds, f.log, projections()...)
 	if err != nil {
 		return fmt.Errorf("open report.db: %w", err)
 	}
