@@ -42,6 +42,7 @@ type facts struct {
 // openFacts are facts that can be used.
 type openFacts struct {
 	store   *store.Store
+	writes  [3]*health // of journal, catalog and keys
 	journal *journal.Journal
 	catalog *catalog.Catalog
 	hot     *projection.Hot
@@ -61,8 +62,13 @@ func checkAccess(cfg *config.Config, log *slog.Logger) error {
 	return errors.Join(errDoor, errKeys)
 }
 
-// retryStore is how long after a failure that may pass the store is opened again.
-const retryStore = 5 * time.Second
+// How long after a failure the store is opened again: one that may pass by itself,
+// and one that somebody has to mend. Opening a store that is refused changes
+// nothing in it.
+const (
+	retryStore  = 5 * time.Second
+	retryMended = 30 * time.Second
+)
 
 // Run opens the facts and keeps them until ctx is done. It returns no error for a
 // store that cannot be opened: that stops what depends on it, and never the pages.
@@ -75,18 +81,24 @@ func (f *facts) Run(ctx context.Context) error {
 			}
 			return err
 		}
-		text := err.Error()
-		f.broken.Store(&text)
-		f.log.Error("store is not open: no catalog, no journal, no magazine ads", "err", err)
-		if !errors.Is(err, store.ErrUnavailable) {
-			<-ctx.Done()
-			return nil
+		f.brokenBy(err)
+		again := retryMended
+		if errors.Is(err, store.ErrUnavailable) {
+			again = retryStore
 		}
 		select {
-		case <-time.After(retryStore):
+		case <-time.After(again):
 		case <-ctx.Done():
 			return nil
 		}
+	}
+}
+
+// brokenBy keeps why the facts are not open, and says it once.
+func (f *facts) brokenBy(err error) {
+	text := err.Error()
+	if before := f.broken.Swap(&text); before == nil || *before != text {
+		f.log.Error("store is not open: no catalog, no journal, no magazine ads", "err", err)
 	}
 }
 
@@ -111,17 +123,22 @@ func (f *facts) serve(ctx context.Context) (err error) {
 		return fmt.Errorf("read taxonomies: %w", err)
 	}
 	written := journal.NewMetrics()
+	wedged := make(chan struct{}, 1)
 	o := &openFacts{
-		store:   st,
-		journal: journal.New(st.Journal(), journal.Config{}, written, f.log),
-		catalog: catalog.New(st.Catalog(), st.Keys(), catalog.Config{Sites: siteFacts(f.cfg), Content: content, Products: products, Log: f.log}),
-		hot:     projection.NewHot(folds, f.log),
-		tables:  tables,
+		store:  st,
+		writes: [...]*health{{part: "journal", wedged: wedged}, {part: "catalog", wedged: wedged}, {part: "keys", wedged: wedged}},
+		hot:    projection.NewHot(folds, f.log),
+		tables: tables,
 	}
+	o.journal = journal.New(watchedLog{st.Journal(), o.writes[0]}, journal.Config{}, written, f.log)
+	o.catalog = catalog.New(watchedKV{st.Catalog(), o.writes[1]}, watchedKV{st.Keys(), o.writes[2]},
+		catalog.Config{Sites: siteFacts(f.cfg), Content: content, Products: products, Log: f.log})
 	if o.desk, err = dashboard.New(dashboardConfig(f.cfg, f.checks), o.catalog, st.Assets(), f.log); err != nil {
 		return err
 	}
-	if err := errors.Join(written.Register(f.registry), o.catalog.Metrics().Register(f.registry), o.hot.Register(f.registry), tables.Register(f.registry)); err != nil {
+	figures := &lent{Registerer: f.registry}
+	defer figures.giveBack()
+	if err := errors.Join(written.Register(figures), o.catalog.Metrics().Register(figures), o.hot.Register(figures), tables.Register(figures)); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
 	waitForJournal := inBackground(ctx, o.journal.Run)
@@ -134,6 +151,14 @@ func (f *facts) serve(ctx context.Context) (err error) {
 	g.Go(func() error { return o.catalog.Run(ctx) })
 	g.Go(func() error { return o.hot.Run(ctx, st.Journal()) })
 	g.Go(func() error { return tables.Run(ctx, st.Journal()) })
+	g.Go(func() error {
+		select {
+		case <-wedged:
+			return errWedged
+		case <-ctx.Done():
+			return nil
+		}
+	})
 	return g.Wait()
 }
 
@@ -192,7 +217,10 @@ func (f *facts) checks() []obs.Check {
 	if o == nil {
 		return append(checks, obs.Check{Part: "store", State: obs.Degraded, Note: f.why()})
 	}
-	checks = append(checks, obs.Check{Part: "store", State: obs.OK}, o.catalogCheck(), o.journalCheck())
+	checks = append(checks, spaceCheck(context.Background(), o.store), o.catalogCheck())
+	for _, h := range o.writes {
+		checks = append(checks, h.check())
+	}
 	checks = append(checks, degrade(o.hot.Check()))
 	checks = append(checks, o.tables.Checks()...)
 	return append(checks, o.desk.Checks()...)
@@ -201,17 +229,10 @@ func (f *facts) checks() []obs.Check {
 func (o *openFacts) catalogCheck() obs.Check {
 	select {
 	case <-o.catalog.Loaded():
-		return obs.Check{Part: "catalog", State: obs.OK}
+		return obs.Check{Part: "index", State: obs.OK}
 	default:
-		return obs.Check{Part: "catalog", State: obs.Degraded, Note: "is being loaded"}
+		return obs.Check{Part: "index", State: obs.Degraded, Note: "the catalog is being loaded"}
 	}
-}
-
-func (o *openFacts) journalCheck() obs.Check {
-	if err := o.journal.Err(); err != nil {
-		return obs.Check{Part: "journal", State: obs.Degraded, Note: err.Error()}
-	}
-	return obs.Check{Part: "journal", State: obs.OK}
 }
 
 // degrade keeps a node in service whose folds are cold: it answers batches with

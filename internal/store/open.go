@@ -21,6 +21,9 @@ const (
 	External  Mode = "external"  // elsewhere; somebody else runs it
 )
 
+// DefaultReserve is how many bytes of its disk an embedded store leaves free.
+const DefaultReserve = 64 << 20
+
 // Config says where facts are kept. The zero value is an embedded store in
 // ./data.
 type Config struct {
@@ -59,7 +62,7 @@ func (c Config) withDefaults() Config {
 		c.DataDir = "./data"
 	}
 	if c.Reserve == 0 {
-		c.Reserve = 64 << 20
+		c.Reserve = DefaultReserve
 	}
 	if c.CallTimeout == 0 {
 		c.CallTimeout = 2 * time.Second
