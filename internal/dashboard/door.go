@@ -120,7 +120,7 @@ func (d *Dashboard) cookie(r *http.Request) (name string) {
 	switch {
 	case d.overTLS(r):
 		return secureCookie
-	case isLoopback(r.Host):
+	case isLocal(r):
 		return localCookie
 	}
 	return ""
@@ -128,6 +128,24 @@ func (d *Dashboard) cookie(r *http.Request) (name string) {
 
 func (d *Dashboard) overTLS(r *http.Request) bool {
 	return r.TLS != nil || d.trusts(peer(r)) && strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
+}
+
+// isLocal reports whether a browser on this machine has sent r, or one at the other
+// end of a tunnel. A proxy beside us has the same address and may ask by the same
+// name, but passes on what came over a network.
+func isLocal(r *http.Request) bool {
+	return peer(r).IsLoopback() && isLoopback(r.Host) && !wasForwarded(r.Header)
+}
+
+// wasForwarded reports whether some proxy says that it has passed a request on.
+func wasForwarded(h http.Header) bool {
+	for name := range h {
+		switch {
+		case name == "Forwarded", name == "Via", name == "X-Real-Ip", strings.HasPrefix(name, "X-Forwarded-"):
+			return true
+		}
+	}
+	return false
 }
 
 // isLoopback reports whether a browser that asks for host talks to its own machine.
@@ -227,6 +245,10 @@ func (d *Dashboard) renderLogIn(v visit, status int, p logInPage) error {
 	} else if d.cookie(v.r) == "" {
 		p.Closed = "Not over this connection: it is not encrypted, and everybody on the way could read the password."
 		p.Remedy = "Open the dashboard through a tunnel (ssh -L 8081:127.0.0.1:8081 HOST, then http://localhost:8081), or put a proxy with TLS in front and list it in trusted_proxies."
+		if wasForwarded(v.r.Header) {
+			p.Closed = "Not through this proxy: nobody whom we trust says that your browser came to it by https."
+			p.Remedy = "List the address of the proxy in trusted_proxies, and let it speak TLS with browsers and send X-Forwarded-Proto: https."
+		}
 		status = http.StatusForbidden
 	}
 	return render(v.w, status, "login", p)

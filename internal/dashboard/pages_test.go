@@ -616,6 +616,7 @@ func (tr tree) valueIn(n *html.Node, name string) string {
 
 func TestLogIn(t *testing.T) {
 	proxied := func(c *dashboard.Config) { c.TrustedProxies = parsePrefixes("10.0.0.0/8") }
+	beside := func(c *dashboard.Config) { c.TrustedProxies = parsePrefixes("127.0.0.0/8") }
 	for _, tt := range []struct {
 		name   string
 		edit   func(*dashboard.Config)
@@ -631,12 +632,21 @@ func TestLogIn(t *testing.T) {
 		{name: "a name that was rebound", host: "localhost.evil.example", status: 403},
 		{name: "a peer that lies about https", host: "admin.example", header: []string{"X-Forwarded-Proto", "https"}, status: 403},
 		{name: "https by a trusted proxy", edit: proxied, host: "admin.example", header: []string{"X-Forwarded-Proto", "https", "RemoteAddr", "10.1.2.3:4"}, cookie: "__Host-deckle", status: 303},
+		{name: "a proxy beside us with a name of its own", host: "127.0.0.1:18081", header: []string{"X-Forwarded-Proto", "http", "X-Forwarded-For", "203.0.113.5"}, status: 403},
+		{name: "a proxy that says only its name", host: "127.0.0.1:18081", header: []string{"Via", "1.1 proxy"}, status: 403},
+		{name: "a proxy by RFC 7239", host: "localhost", header: []string{"Forwarded", "for=203.0.113.5"}, status: 403},
+		{name: "a proxy that says where from", host: "[::1]", header: []string{"X-Real-IP", "203.0.113.5"}, status: 403},
+		{name: "a proxy that says anything", host: "localhost", header: []string{"X-Forwarded-Server", "admin"}, status: 403},
+		{name: "a trusted proxy in plain text", edit: beside, host: "localhost", header: []string{"X-Forwarded-Proto", "http"}, status: 403},
+		{name: "https by a trusted proxy beside us", edit: beside, host: "127.0.0.1:18081", header: []string{"X-Forwarded-Proto", "https", "X-Forwarded-For", "203.0.113.5"}, cookie: "__Host-deckle", status: 303},
+		{name: "another machine that says localhost", host: "localhost", header: []string{"RemoteAddr", "192.0.2.1:4"}, status: 403},
 		{name: "no password file", edit: func(c *dashboard.Config) { c.PasswordFile = "" }, host: "localhost", status: 503},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t, tt.edit)
 			ask := func(method, path, body string, header ...string) *answer {
 				r := httptest.NewRequestWithContext(t.Context(), method, "http://"+tt.host+path, strings.NewReader(body))
+				r.RemoteAddr = "127.0.0.1:50000"
 				header = append(header, tt.header...)
 				for i := 0; i < len(header); i += 2 {
 					if r.Header.Set(header[i], header[i+1]); header[i] == "RemoteAddr" {
@@ -655,6 +665,9 @@ func TestLogIn(t *testing.T) {
 			if tt.cookie == "" {
 				if len(a.Cookies()) > 0 || len(parse(t, a).all("form")) > 0 {
 					t.Errorf("a cookie, or a form: %v", a.Cookies())
+				}
+				if proxied := len(tt.header) > 0 && tt.header[0] != "RemoteAddr"; proxied && !strings.Contains(a.body, "Not through this proxy") {
+					t.Error("the page does not say what to do about the proxy")
 				}
 				parse(t, a).check("/login")
 				return
