@@ -85,6 +85,9 @@ type storedApprovals struct {
 	Decisions []Approval `json:"decisions"`
 	History   []Change   `json:"history"`
 
+	// Refused are the contents that a person has rejected and not approved since.
+	Refused refusals `json:"refused,omitempty"`
+
 	revision uint64
 	versions []*version // of the decisions, in a snapshot
 }
@@ -130,7 +133,10 @@ func (a *storedApprovals) decision(version uint32) *Approval {
 
 // decide is a with a decision about one version.
 func (a *storedApprovals) decide(d Approval) *storedApprovals {
-	next := &storedApprovals{Format: approvalsFormat, revision: a.revision}
+	next := &storedApprovals{Format: approvalsFormat, Refused: a.Refused, revision: a.revision}
+	if d.Via == ByHand {
+		next.Refused = a.Refused.judged(d.Content, d.State)
+	}
 	for _, old := range a.Decisions {
 		if old.Version != d.Version {
 			next.Decisions = append(next.Decisions, old)
@@ -189,6 +195,7 @@ func (c *Catalog) Approve(ctx context.Context, site, creative string, version ui
 		if domain := landingDomain(d.creative.LandingURL); t.Domains[domain].By == "" {
 			t.Domains[domain] = anchor
 		}
+		t.Refused = t.Refused.judged(d.content, Approved)
 	}); err != nil {
 		// Approved it is. The next version asks a person again.
 		c.config.Log.WarnContext(ctx, "trust anchor was not kept", "site", site, "campaign", d.creative.Campaign, "err", err)
@@ -198,7 +205,8 @@ func (c *Catalog) Approve(ctx context.Context, site, creative string, version ui
 
 // Reject rejects a version of a creative on a site, whether it waits or has been
 // approved, and withdraws the trust in its campaign and landing domain there.
-// Where an older version is approved still, that one is shown.
+// Where an older version is approved still, that one is shown. The same content is
+// not approved without a person again, in any creative of that campaign.
 func (c *Catalog) Reject(ctx context.Context, site, creative string, version uint32, w Write) (Approvals, error) {
 	d, err := c.begin(ctx, site, creative, w)
 	if err != nil {
@@ -218,6 +226,7 @@ func (c *Catalog) Reject(ctx context.Context, site, creative string, version uin
 	if d.creative.Campaign != "" {
 		err := c.changeTrust(ctx, site, d.creative.Campaign, func(t *storedTrust) {
 			delete(t.Domains, landingDomain(content.LandingURL))
+			t.Refused = t.Refused.judged(hash, Rejected)
 		})
 		if err != nil {
 			return Approvals{}, err
@@ -269,7 +278,9 @@ func (c *Catalog) readApprovals(ctx context.Context, p pair) (*storedApprovals, 
 
 // decide writes a decision. One that has been taken already is left as it is.
 func (c *Catalog) decide(ctx context.Context, d deciding, a Approval, w Write) (Approvals, error) {
-	if old := d.approvals.decision(a.Version); old != nil && old.State == a.State {
+	old := d.approvals.decision(a.Version)
+	known := a.Via != ByHand || slices.Contains(d.approvals.Refused, a.Content) == (a.State == Rejected)
+	if old != nil && old.State == a.State && known {
 		return d.approvals.public(d.pair), nil
 	}
 	lost := &ConflictError{Kind: approvalPrefix, ID: d.site + "/" + d.pair.creative, Revision: d.approvals.revision}

@@ -160,6 +160,42 @@ func TestTrustAnchors(t *testing.T) {
 	})
 }
 
+// What a person has rejected is asked of a person, whatever is trusted since.
+func TestRejectedContentIsNotApprovedByItself(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		auto bool // by the site instead of an anchor
+	}{{"anchor", false}, {"auto-approve", true}} {
+		t.Run(test.name, func(t *testing.T) {
+			inWorld(t, catalog.Config{}, func(w *world) {
+				w.example()
+				put := func(id, headline string) {
+					e := exampleCreative()
+					e.ID, e.Pages[0].Headline = id, headline
+					w.put(e)
+					w.settled()
+				}
+				w.reject("blog", "ryokan", 1)
+				put("garden", "A garden")
+				w.approve("blog", "garden") // the anchor is back
+				site(func(s *catalog.Site) { s.AutoApprove = test.auto })(w)
+				put("ryokan", "Another room")
+				w.wantServed("blog", 2)
+
+				put("ryokan", "A quiet room")
+				put("copy", "A quiet room")
+				w.wantServed("blog", 2)
+				w.wantQueue("blog", "copy 1", "ryokan 3")
+				w.wantQueue("shop") // where nobody has rejected it
+
+				w.approve("blog", "ryokan") // until a person thinks otherwise
+				w.wantServed("blog", 3)
+				w.wantQueue("blog")
+			})
+		})
+	}
+}
+
 func TestAutoApprove(t *testing.T) {
 	inWorld(t, catalog.Config{}, func(w *world) {
 		w.example()

@@ -26,6 +26,7 @@ type model struct {
 	gone        map[string]bool              // kind/id of tombstones
 	decisions   map[string]map[uint32]string // by site/creative and version
 	anchors     map[string]bool              // site/campaign/domain
+	refused     map[string]bool              // site/creative/content and site/campaign/content
 }
 
 type modelCreative struct {
@@ -117,6 +118,10 @@ func (m *model) settle() {
 	for _, site := range sortedKeys(m.sites) {
 		for creative, e := range m.creatives {
 			v := m.present(creative)
+			content := "/" + e.versions[v-1]
+			if m.refused[site+"/"+creative+content] || m.refused[site+"/"+e.now.Campaign+content] {
+				continue
+			}
 			if m.waits(site, creative) && (m.sites[site].AutoApprove || m.anchors[site+"/"+e.now.Campaign+"/"+domains[m.landing(creative, v)]]) {
 				m.decide(site, creative, v, "approved")
 			}
@@ -246,6 +251,9 @@ func (r *modelRun) judge() {
 		r.Fatalf("%s version %d of %s on %s: %v", state, version, creative, site, err)
 	}
 	r.decide(site, creative, version, state)
+	for _, of := range []string{creative, e.now.Campaign} {
+		r.refused[site+"/"+of+"/"+e.versions[version-1]] = of != "" && state == "rejected"
+	}
 	if e.now.Campaign != "" {
 		anchor := site + "/" + e.now.Campaign + "/" + domains[r.landing(creative, version)]
 		if delete(r.anchors, anchor); state == "approved" {
@@ -286,7 +294,7 @@ func newModel() *model {
 	m := &model{
 		sites: map[string]*catalog.Site{"blog": exampleSite("blog"), "shop": exampleSite("shop")}, advertisers: map[string]*catalog.Advertiser{},
 		campaigns: map[string]*catalog.Campaign{}, creatives: map[string]*modelCreative{}, gone: map[string]bool{},
-		decisions: map[string]map[uint32]string{}, anchors: map[string]bool{},
+		decisions: map[string]map[uint32]string{}, anchors: map[string]bool{}, refused: map[string]bool{},
 	}
 	for _, id := range []string{"inn", "farm"} {
 		a := exampleAdvertiser()

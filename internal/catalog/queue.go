@@ -111,16 +111,16 @@ func (c *Catalog) settleOnce(ctx context.Context, s *Snapshot) (retry bool) {
 // approvesItself reports whether a version needs no person, as a snapshot has it.
 func (s *Snapshot) approvesItself(w Waiting) bool {
 	site, ok := s.Site(w.Site)
-	if !ok {
+	creative, known := s.Creative(w.Creative)
+	if !ok || !known {
 		return false
-	}
-	if site.AutoApprove {
-		return true
 	}
 	trust := s.trust[pair{w.Site, w.Campaign}]
-	creative, ok := s.Creative(w.Creative)
-	if !ok || trust == nil {
+	if refuses(s.approvals[w.Site][w.Creative], trust, s.records[KindCreative][w.Creative].content) {
 		return false
+	}
+	if site.AutoApprove || trust == nil {
+		return site.AutoApprove
 	}
 	_, ok = trust.Domains[landingDomain(creative.LandingURL)]
 	return ok
@@ -145,13 +145,13 @@ func (c *Catalog) approveItself(ctx context.Context, w Waiting) error {
 	if err != nil {
 		return err
 	}
+	trust, err := c.readTrust(ctx, w.Site, w.Campaign)
+	if err != nil || refuses(d.approvals, trust, d.content) {
+		return err
+	}
 	if site.Entity.(*Site).AutoApprove {
 		a.Via = BySite
 	} else {
-		trust, err := c.readTrust(ctx, w.Site, w.Campaign)
-		if err != nil {
-			return err
-		}
 		a.Via, a.Anchor = ByAnchor, landingDomain(d.creative.LandingURL)
 		anchor, ok := trust.Domains[a.Anchor]
 		if !ok {

@@ -17,6 +17,10 @@ import (
 type storedTrust struct {
 	Domains map[string]trustAnchor `json:"domains"`
 
+	// Refused are the contents that a person has rejected in any creative of the
+	// campaign and not approved since.
+	Refused refusals `json:"refused,omitempty"`
+
 	revision uint64
 }
 
@@ -24,6 +28,27 @@ type trustAnchor struct {
 	By       string    `json:"by"`
 	At       time.Time `json:"at"`
 	Creative string    `json:"creative"` // whose approval made it
+}
+
+// refuses reports whether a person has rejected a content. a and t may be nil.
+func refuses(a *storedApprovals, t *storedTrust, content string) bool {
+	return a != nil && slices.Contains(a.Refused, content) || t != nil && slices.Contains(t.Refused, content)
+}
+
+// refusals are the SHA-256 of contents, the last rejected at the end. They outlive
+// the decisions, of which only the last ones are kept.
+type refusals []string
+
+// maxRefusals keeps a value below 70 kB.
+const maxRefusals = 1000
+
+// judged is r after a decision by hand. r is not changed.
+func (r refusals) judged(content string, s State) refusals {
+	next := slices.DeleteFunc(slices.Clone(r), func(known string) bool { return known == content })
+	if s == Rejected {
+		next = append(next, content)
+	}
+	return next[max(0, len(next)-maxRefusals):]
 }
 
 func decodeTrust(value []byte, revision uint64) (*storedTrust, error) {
