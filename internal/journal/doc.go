@@ -20,6 +20,19 @@
 // minutes, and no retry is later than [Config.Wait]. An Append that failed may have
 // happened all the same. Tell the event again: readers count it once, by its [EventID].
 //
+// # Time
+//
+// An event is at the time of the node that took it, and at most [MaxAhead] ahead: of
+// that node's clock, or Append refuses it, and of the store's time of its envelope, or
+// [Read] puts that time in its place. So no clock that is wrong, and no program of
+// before, can move a reader's time years ahead, from where nothing moves it back.
+//
+// What Read makes of an event depends on its message alone, and is the same on every
+// node and at every start. A copy of a store by `deckle store import` has the times of
+// the copying, which are later: an event that was out of bounds may be within them
+// there, or be at another time. Tables that were folded before the copy, from a journal
+// with such an event, are to be folded anew (`deckle replay`).
+//
 // # Encoding
 //
 // A message of the log is one envelope. Version 1, byte for byte:

@@ -72,7 +72,7 @@ func (k Kind) ID(subject string) EventID {
 // matter of its kind; see [Event.Validate].
 type Event struct {
 	Kind Kind
-	At   time.Time // by the clock of the node that took it; to the millisecond, UTC
+	At   time.Time // by the clock of the node that took it; to the millisecond, UTC; see [MaxAhead]
 
 	// What was shown, and where. Empty for Lease and Seal.
 	Site, Slot, Advertiser, Campaign, Creative string

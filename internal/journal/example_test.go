@@ -19,7 +19,7 @@ func Example() {
 	go func() { ended <- j.Run(running) }()
 
 	seq, err := j.Append(context.Background(), journal.Event{
-		Kind: journal.Click, At: time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC),
+		Kind: journal.Click, At: time.Now(),
 		Site: "garden", Slot: "sidebar-1", Advertiser: "adv-1", Campaign: "camp-1", Creative: "mag-1", Version: 1,
 		URL: "https://garden.example/roses", RequestID: "5f58f22dc9ffcbbd",
 	})

@@ -94,8 +94,9 @@ func New(log store.Log, c Config, m *Metrics, l *slog.Logger) *Journal {
 // sequence of their envelope when they are durable. It waits no longer than
 // [Config.Wait] and not beyond the end of ctx.
 //
-// An invalid event is a [*FieldError], more events than one envelope takes are
-// [store.ErrTooLarge]; of both nothing is written. Other errors wrap
+// An invalid event is a [*FieldError], as is one whose At is more than [MaxAhead]
+// ahead of this node's clock; more events than one envelope takes are
+// [store.ErrTooLarge]. Of these nothing is written. Other errors wrap
 // [store.ErrUnavailable] or the cause of ctx's end, and the events may be written all
 // the same, now or later, unless it is [ErrBusy], [ErrClosed] or [store.ErrFull]. Times
 // lose what is below a millisecond.
@@ -118,6 +119,9 @@ func (j *Journal) append(ctx context.Context, start time.Time, events []Event) (
 	size := headerBytes + checksumBytes
 	for i := range events {
 		if err := events[i].Validate(); err != nil {
+			return 0, fmt.Errorf("append to journal: event %d: %w", i, err)
+		}
+		if err := events[i].checkAhead(start); err != nil {
 			return 0, fmt.Errorf("append to journal: event %d: %w", i, err)
 		}
 		size += longest(&events[i])

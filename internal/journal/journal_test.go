@@ -80,10 +80,11 @@ func views(ids ...int) []journal.Event {
 	return events
 }
 
-// view is a valid event with a request id.
+// view is a valid event with a request id, of the last days before a bubble's time
+// begins.
 func view(id int) journal.Event {
 	return journal.Event{
-		Kind: journal.View, At: at(int64(id)), Site: "garden", Slot: "s", Advertiser: "a", Campaign: "c", Creative: "m",
+		Kind: journal.View, At: time.UnixMilli(946_000_000_000 + int64(uint32(id))).UTC(), Site: "garden", Slot: "s", Advertiser: "a", Campaign: "c", Creative: "m",
 		Version: 1, URL: "https://garden.example/", RequestID: fmt.Sprintf("%016x", id),
 	}
 }

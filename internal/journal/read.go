@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"deckle/internal/store"
 )
@@ -22,6 +23,10 @@ var ErrGap = errors.New("messages are missing")
 // purged ones, with [ErrGap]: whoever counts must not count past what it does not
 // know.
 //
+// An At that is more than [MaxAhead] ahead of the store's time of the envelope is
+// that time in its record: Append lets none of them in, but an older journal may have
+// some.
+//
 // The records are yield's to keep.
 func Read(ctx context.Context, log store.Log, from store.Seq, yield func([]Record) error) error {
 	var (
@@ -39,6 +44,9 @@ func Read(ctx context.Context, log store.Log, from store.Seq, yield func([]Recor
 		}
 		records := make([]Record, len(events))
 		for i, e := range events {
+			if e.checkAhead(m.Time) != nil {
+				e.At = m.Time.UTC().Truncate(time.Millisecond)
+			}
 			records[i] = Record{Seq: m.Seq, Index: i, Event: e}
 		}
 		return yield(records)

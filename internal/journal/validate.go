@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -14,6 +15,21 @@ const (
 	MaxLine   = 160   // bytes of a line's name
 	MaxLeases = 8     // of one impression
 )
+
+// MaxAhead is how far an event's At may be ahead: of the clock of the node that
+// appends it, and of the store's when it is read. Clocks that serve pages are within
+// seconds of each other; and what is counted by day, or forgotten after a while, is so
+// by the latest At so far, which one event must not carry off. It is the same on
+// every node, since all of them have to read the same.
+const MaxAhead = time.Hour
+
+// checkAhead reports an At that a clock which says now cannot have told.
+func (e *Event) checkAhead(now time.Time) error {
+	if e.At.After(now.Add(MaxAhead)) {
+		return e.wrong("At", fmt.Sprintf("is more than %v ahead of the clock", MaxAhead))
+	}
+	return nil
+}
 
 // A FieldError says which field of an event cannot be journaled, and why. It
 // holds nothing of the field's content.
