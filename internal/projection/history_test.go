@@ -25,8 +25,15 @@ type history struct {
 
 func newHistory() *history { return &history{Log: memory.NewLog()} }
 
-// add appends one envelope.
+// add appends one envelope, at the time of its latest event.
 func (h *history) add(events ...journal.Event) {
+	latest := slices.MaxFunc(events, func(a, b journal.Event) int { return a.At.Compare(b.At) })
+	h.addAt(latest.At, events...)
+}
+
+// addAt appends one envelope when the store's clock says so.
+func (h *history) addAt(now time.Time, events ...journal.Event) {
+	h.Skew(time.Until(now))
 	data, err := journal.Encode(events)
 	if err != nil {
 		panic(err)

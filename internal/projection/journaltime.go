@@ -11,8 +11,9 @@ import (
 //
 // It is cut into generations that are as long as an id has to be remembered. Ids of
 // the current and the previous generation are known, so one is remembered for one to
-// two times that long. An event of a clock far ahead makes us forget once, and
-// then remember for longer; it never makes us count twice from there on.
+// two times that long. An event of a clock that is ahead, by [journal.MaxAhead] at
+// most, makes us forget once, and then remember for longer; it never makes us count
+// twice from there on.
 type journalTime int64
 
 func (t journalTime) after(rec *journal.Record) journalTime {

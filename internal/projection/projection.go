@@ -4,7 +4,8 @@
 // Both are pure functions of the journal: the same journal gives the same rows and
 // the same state, on every node, whenever it is folded and however it was cut into
 // batches. There is no clock in them; what has to end, ends by journal time, which
-// is the latest [journal.Event.At] so far. Every event counts once by its id, and a
+// is the latest [journal.Event.At] so far, as [journal.Read] bounds it: no event is
+// more than [journal.MaxAhead] ahead of the store's clock. Every event counts once by its id, and a
 // suspect one counts as suspect and as nothing else.
 //
 // The journal comes as the [store.Log] that it is in, envelope by envelope. Nothing

@@ -31,15 +31,21 @@ func verify(t *testing.T, path string, h store.Log) (rows int, differences []str
 func foldedFile(t *testing.T, h *history, until int) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "report.db")
+	foldFile(t, path, h, store.Seq(until))
+	return path
+}
+
+// foldFile brings a report.db to an envelope of h, and closes it.
+func foldFile(t *testing.T, path string, h *history, until store.Seq) {
+	t.Helper()
 	tables, err := projection.OpenTables(t.Context(), path, projection.Config{}, quiet, projection.Report{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := tables.FoldTo(t.Context(), h, store.Seq(until)); err != nil {
+	if err := tables.FoldTo(t.Context(), h, until); err != nil {
 		t.Fatal(err)
 	}
 	closeTables(t, tables)
-	return path
 }
 
 // A replay is compared with running tables as far as these have come.
