@@ -484,6 +484,26 @@ func TestIdempotency(t *testing.T) {
 	}
 }
 
+// A document that was refused for what its sender had not seen may be sent again with
+// the same key; once it is applied, the key is of that request with that tag.
+func TestIdempotencyOfADocument(t *testing.T) {
+	c := newClient(t, newWorld(t, nil))
+	const body = `{"publishers":[{"id":"yuki","name":"Yuki","currency":"USD"}]}`
+	tag := c.must(http.StatusOK, "POST", "/document/diff", body).Header.Get("Etag")
+	c.must(http.StatusPreconditionRequired, "POST", "/document/apply", body, "Idempotency-Key", "k")
+	c.must(http.StatusConflict, "POST", "/document/apply", body, "Idempotency-Key", "k", "If-Match", `"stale"`)
+	first := c.must(http.StatusOK, "POST", "/document/apply", body, "Idempotency-Key", "k", "If-Match", tag)
+	if first.Header.Get("Idempotency-Replayed") != "" {
+		t.Error("the answer to another tag was replayed")
+	}
+	again := c.must(http.StatusOK, "POST", "/document/apply", body, "Idempotency-Key", "k", "If-Match", tag)
+	if again.Header.Get("Idempotency-Replayed") != "true" || again.body != first.body {
+		t.Errorf("again: %v\n%s", again.Header, again.body)
+	}
+	c.must(http.StatusUnprocessableEntity, "POST", "/document/apply", body, "Idempotency-Key", "k", "If-Match", `"stale"`)
+	c.must(http.StatusUnprocessableEntity, "POST", "/document/diff", body, "Idempotency-Key", "k", "If-Match", tag)
+}
+
 // The second request comes while the first is at work; a day later the key is free.
 func TestIdempotencyInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -79,9 +79,11 @@ func (a *answers) serve(w http.ResponseWriter, r *http.Request, owner string, bo
 	finished = true
 }
 
+// fingerprint is what makes two requests the same: all that an answer depends on,
+// also which revision is to be replaced.
 func fingerprint(r *http.Request, body []byte) [sha256.Size]byte {
 	h := sha256.New()
-	for _, s := range []string{r.Method, r.URL.RequestURI(), r.Header.Get("Content-Type")} {
+	for _, s := range []string{r.Method, r.URL.RequestURI(), r.Header.Get("Content-Type"), r.Header.Get("If-Match")} {
 		h.Write([]byte(s))
 		h.Write([]byte{0})
 	}
@@ -106,7 +108,7 @@ func (a *answers) claim(key string, request [sha256.Size]byte) (mine, earlier *a
 	return mine, nil
 }
 
-// settle keeps what was answered. An answer that says "ask again" is not one.
+// settle keeps what was answered, if it is the last word.
 func (a *answers) settle(mine *answer, rec *recorder, finished bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -115,12 +117,23 @@ func (a *answers) settle(mine *answer, rec *recorder, finished bool) {
 		return // the oldest gave way, while it was being made
 	}
 	a.drop(e)
-	if !finished || rec.status >= 500 || rec.status == http.StatusTooManyRequests {
+	if !finished || !isFinal(rec.status) {
 		return
 	}
 	kept := *mine // readers have copies: what they see does not change
 	kept.done, kept.status, kept.header, kept.body = true, rec.status, rec.header(), rec.body.Bytes()
 	a.add(&kept)
+}
+
+// isFinal reports whether an answer stands. Not one that says "ask again", and not a
+// refusal for what the catalog has by now, or for an If-Match that is missing: nothing
+// was done, and the key stays free for the request that names the right revision.
+func isFinal(status int) bool {
+	switch status {
+	case http.StatusConflict, http.StatusPreconditionRequired, http.StatusTooManyRequests:
+		return false
+	}
+	return status < 500
 }
 
 func (a *answers) add(x *answer) {

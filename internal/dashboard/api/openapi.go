@@ -46,7 +46,8 @@ func document(routes []route) []byte {
 			"description": "Publishers, sites, advertisers, campaigns, creatives and approvals.\n\n" +
 				"Money is in micros (millionths) of the publisher's currency. " +
 				"Every write names the revision that it replaces (If-Match); a lost race is a 409 with what is there by now. " +
-				"A POST with an Idempotency-Key is done once: the answer is kept in the memory of one node for 24 hours, in 16 MiB at most. " +
+				"A POST with an Idempotency-Key is done once: the answer is kept in the memory of one node for 24 hours, in 16 MiB at most; 409, 428, 429 and 5xx are not kept. " +
+				"The same request is one with the same method, target, media type, If-Match and body; another one with that key is a 422. " +
 				fmt.Sprintf("A key has %d requests a second.", perSecond),
 		},
 		"servers":  []any{object{"url": "/", "description": "The admin listener"}},
