@@ -379,13 +379,13 @@ func conflict(k Kind, id string, current Record) *ConflictError {
 type judge struct {
 	ctx  context.Context
 	c    *Catalog
-	seen map[string]Entity
+	seen map[string]Record
 	err  error
 }
 
 func (j *judge) world(old Record) world {
-	j.seen = map[string]Entity{}
-	w := world{Config: &j.c.config, find: j.find, hasChildren: j.hasChildren}
+	j.seen = map[string]Record{}
+	w := world{Config: &j.c.config, find: j.find, hasChildren: j.hasChildren, restores: old.Deleted}
 	if !old.Deleted {
 		w.old = old.Entity
 	}
@@ -400,18 +400,14 @@ func (j *judge) hasChildren(publisher string) bool {
 	return s.hasChildren(publisher)
 }
 
-func (j *judge) find(k Kind, id string) Entity {
-	if e, ok := j.seen[key(k, id)]; ok || j.err != nil {
-		return e
+func (j *judge) find(k Kind, id string) (e Entity, living bool) {
+	if r, ok := j.seen[key(k, id)]; ok || j.err != nil {
+		return r.Entity, !r.Deleted
 	}
 	r, err := j.c.Get(j.ctx, k, id)
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		j.err = err
 	}
-	e := r.Entity
-	if r.Deleted {
-		e = nil
-	}
-	j.seen[key(k, id)] = e
-	return e
+	j.seen[key(k, id)] = r
+	return r.Entity, !r.Deleted
 }

@@ -48,7 +48,7 @@ func (e *Creative) normalize(w world) {
 	if e.Status == "" {
 		e.Status = Active
 	}
-	if campaign := find[Campaign](w, KindCampaign, e.Campaign); campaign != nil && e.LandingURL == "" {
+	if campaign := e.campaign(w); campaign != nil && e.LandingURL == "" {
 		// Kept with the version: a later edit of the campaign must not change what a
 		// publisher has approved.
 		e.LandingURL = campaign.LandingURL
@@ -59,10 +59,16 @@ func (e *Creative) normalize(w world) {
 	}
 }
 
+// campaign is that of a creative, nil where there is none.
+func (e *Creative) campaign(w world) *Campaign {
+	old, ok := w.old.(*Creative)
+	return find[Campaign](w, KindCampaign, e.Campaign, ok && old.Campaign == e.Campaign)
+}
+
 func (e *Creative) validate(p *problems, w world) {
 	e.validateForm(p)
 	if e.Campaign != "" {
-		p.reference("campaign", KindCampaign, e.Campaign, find[Campaign](w, KindCampaign, e.Campaign) != nil)
+		p.reference("campaign", KindCampaign, e.Campaign, e.campaign(w) != nil)
 	} else if e.LandingURL == "" {
 		p.add("landingUrl", "", "is missing, and there is no campaign to take it from")
 	}

@@ -155,25 +155,24 @@ func (im *importing) collect(d *Document) {
 	}
 }
 
-// find is what the catalog has of an entity once the document is applied.
-func (im *importing) find(k Kind, id string) Entity {
+// find is what the catalog has of an entity once the document is applied. What the
+// document itself deletes nothing in it may refer to.
+func (im *importing) find(k Kind, id string) (e Entity, living bool) {
 	at := key(k, id)
-	if im.deleted[at] {
-		return nil
+	r := im.s.records[k][id]
+	switch {
+	case im.next[at] != nil && !im.deleted[at]:
+		return im.next[at], true
+	case r == nil || im.deleted[at] && !r.Deleted:
+		return nil, false
 	}
-	if e := im.next[at]; e != nil {
-		return e
-	}
-	if r := im.s.records[k][id]; r != nil && !r.Deleted {
-		return r.Entity
-	}
-	return nil
+	return r.Entity, !r.Deleted
 }
 
 func (im *importing) judge(parts []part) {
 	for _, p := range parts {
 		base, _ := im.s.Record(p.Kind(), p.EntityID())
-		w := world{Config: &im.c.config, find: im.find, hasChildren: im.hasChildren}
+		w := world{Config: &im.c.config, find: im.find, hasChildren: im.hasChildren, restores: base.Deleted}
 		if !base.Deleted {
 			w.old = base.Entity
 		}
@@ -221,10 +220,11 @@ func (im *importing) decide(approvals []DocumentApproval) {
 	seen := map[pair]bool{}
 	for i, a := range approvals {
 		p := im.problems.below(fmt.Sprintf("approvals[%d]", i))
-		site := im.find(KindSite, a.Site)
-		creative, _ := im.find(KindCreative, a.Creative).(*Creative)
-		p.reference("site", KindSite, a.Site, site != nil)
-		p.reference("creative", KindCreative, a.Creative, creative != nil)
+		_, onSite := im.find(KindSite, a.Site)
+		e, living := im.find(KindCreative, a.Creative)
+		creative, _ := e.(*Creative)
+		p.reference("site", KindSite, a.Site, onSite)
+		p.reference("creative", KindCreative, a.Creative, living)
 		if a.State != Approved && a.State != Rejected {
 			p.add("state", "approved or rejected", "%s is not a decision", quote(string(a.State)))
 		}
@@ -233,7 +233,7 @@ func (im *importing) decide(approvals []DocumentApproval) {
 			p.add("", "", "the decision on %q on %q is in the document twice", a.Creative, a.Site)
 		}
 		seen[at] = true
-		if creative == nil || creative.Status == Deleted {
+		if !living || creative.Status == Deleted {
 			continue
 		}
 		present := im.s.Approvals(a.Site, a.Creative)

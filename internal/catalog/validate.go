@@ -40,19 +40,29 @@ const (
 
 // A world is what an entity is judged against.
 type world struct {
-	// find gives a living entity, nil where there is none.
-	find func(k Kind, id string) Entity
-	// old is what the entity replaces, nil for one that is new.
-	old Entity
+	// find gives an entity, nil where there has never been one, and whether it is
+	// living: not a tombstone.
+	find func(k Kind, id string) (e Entity, living bool)
+	// old is what the entity replaces, nil for one that is new. Where it is a tombstone,
+	// restores is set.
+	old      Entity
+	restores bool
 	// hasChildren reports whether a publisher has sites or advertisers.
 	hasChildren func(publisher string) bool
 
 	*Config
 }
 
-func find[E any](w world, k Kind, id string) *E {
-	e, _ := any(w.find(k, id)).(*E)
-	return e
+// find gives what an entity refers to, nil where there is none. A tombstone counts
+// where the reference to it was there before (kept): what is left of a deletion must
+// not stand in the way of another change.
+func find[E any](w world, k Kind, id string, kept bool) *E {
+	e, living := w.find(k, id)
+	if !living && (!kept || w.restores) {
+		return nil
+	}
+	found, _ := any(e).(*E)
+	return found
 }
 
 func (e *Publisher) normalize(world) {}
@@ -101,7 +111,7 @@ func roundUp(p deckle.CPM) deckle.CPM {
 
 func (e *Site) validate(p *problems, w world) {
 	p.id("id", e.ID)
-	publisher := find[Publisher](w, KindPublisher, e.Publisher)
+	publisher := find[Publisher](w, KindPublisher, e.Publisher, false)
 	p.reference("publisher", KindPublisher, e.Publisher, publisher != nil)
 	if old, ok := w.old.(*Site); ok && old.Publisher != e.Publisher {
 		p.add("publisher", "", "cannot change from %q: approvals are its publisher's", old.Publisher)
@@ -192,14 +202,14 @@ func (e *Advertiser) normalize(w world) {
 	if e.Status == "" {
 		e.Status = Active
 	}
-	if publisher := find[Publisher](w, KindPublisher, e.Publisher); publisher != nil && e.Currency == "" {
+	if publisher := find[Publisher](w, KindPublisher, e.Publisher, false); publisher != nil && e.Currency == "" {
 		e.Currency = publisher.Currency
 	}
 }
 
 func (e *Advertiser) validate(p *problems, w world) {
 	p.id("id", e.ID)
-	publisher := find[Publisher](w, KindPublisher, e.Publisher)
+	publisher := find[Publisher](w, KindPublisher, e.Publisher, false)
 	p.reference("publisher", KindPublisher, e.Publisher, publisher != nil)
 	if old, ok := w.old.(*Advertiser); ok && old.Publisher != e.Publisher {
 		p.add("publisher", "", "cannot change from %q: its money is in that account", old.Publisher)
@@ -234,9 +244,10 @@ func (e *Campaign) normalize(world) {
 
 func (e *Campaign) validate(p *problems, w world) {
 	p.id("id", e.ID)
-	advertiser := find[Advertiser](w, KindAdvertiser, e.Advertiser)
+	old, replaces := w.old.(*Campaign)
+	advertiser := find[Advertiser](w, KindAdvertiser, e.Advertiser, replaces && old.Advertiser == e.Advertiser)
 	p.reference("advertiser", KindAdvertiser, e.Advertiser, advertiser != nil)
-	if old, ok := w.old.(*Campaign); ok && old.Advertiser != e.Advertiser {
+	if replaces && old.Advertiser != e.Advertiser {
 		p.add("advertiser", "", "cannot change from %q: it has been spending that one's money", old.Advertiser)
 	}
 	p.text("name", e.Name, 0, maxName)
@@ -302,9 +313,15 @@ func (e *Campaign) validateSchedule(p *problems, advertiser *Advertiser) {
 func (e *Campaign) validateSites(p *problems, w world, advertiser *Advertiser) {
 	p.atMost("sites", len(e.Sites), maxAllowed)
 	p.distinct("sites", e.Sites)
+	kept := map[string]bool{}
+	if old, ok := w.old.(*Campaign); ok {
+		for _, id := range old.Sites {
+			kept[id] = true
+		}
+	}
 	for i, id := range e.Sites {
 		field := fmt.Sprintf("sites[%d]", i)
-		site := find[Site](w, KindSite, id)
+		site := find[Site](w, KindSite, id, kept[id])
 		p.reference(field, KindSite, id, site != nil)
 		if site != nil && advertiser != nil && site.Publisher != advertiser.Publisher {
 			p.add(field, "", "%q is a site of %q, the advertiser buys from %q", id, site.Publisher, advertiser.Publisher)

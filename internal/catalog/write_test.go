@@ -206,8 +206,55 @@ func TestTombstones(t *testing.T) {
 		}
 
 		w.delete(catalog.KindCampaign, "autumn")
-		_, err = w.tryPut(exampleCreative())
+		e := exampleCreative()
+		e.ID = "garden"
+		_, err = w.tryPut(e)
 		checkFields(t, err, "campaign") // a reference to a tombstone is none
+		w.delete(catalog.KindCreative, "ryokan")
+		_, err = w.tryPut(exampleCreative())
+		checkFields(t, err, "campaign") // nor for what is put back
+	})
+}
+
+// What is left of a deletion stands in the way of nothing else.
+func TestReferencesToTombstonesAreKept(t *testing.T) {
+	inWorld(t, catalog.Config{}, func(w *world) {
+		w.example()
+		c := exampleCampaign()
+		c.Sites = []string{"blog", "shop"}
+		w.put(c)
+		winter := exampleCampaign()
+		winter.ID = "winter"
+		w.put(winter)
+		e := exampleCreative()
+		e.ID, e.Campaign = "snow", "winter"
+		w.put(e)
+		unchanged := func() {
+			t.Helper()
+			if got := w.apply(w.settled().Export()); len(got) > 0 {
+				t.Errorf("importing the export would do %q", got)
+			}
+		}
+
+		w.delete(catalog.KindSite, "shop")
+		unchanged()
+		c.Status = catalog.Paused
+		w.put(c)
+
+		w.delete(catalog.KindCampaign, "winter")
+		unchanged()
+		e.Name = "Snow"
+		w.put(e)
+
+		w.delete(catalog.KindAdvertiser, "inn")
+		unchanged()
+		c.Status, c.Sites = catalog.Ended, []string{"shop"}
+		w.put(c)
+		c.Sites = nil
+		w.put(c)
+		c.Sites = []string{"shop"}
+		_, err := w.tryPut(c)
+		checkFields(t, err, "sites[0]") // a new reference is none
 	})
 }
 
