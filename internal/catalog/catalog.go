@@ -203,7 +203,7 @@ func (c *Catalog) readContent(ctx context.Context, creative, hash string) (*Cont
 // a conflict whose Current is what was put.
 //
 // A creative of status deleted is [Catalog.Delete]. Putting what is a tombstone
-// brings it back; a creative's approvals have stayed.
+// brings it back; a creative's approvals have stayed, and so has what cannot change.
 func (c *Catalog) Put(ctx context.Context, e Entity, w Write) (Record, error) {
 	if err := w.check(); err != nil {
 		return Record{}, err
@@ -385,11 +385,7 @@ type judge struct {
 
 func (j *judge) world(old Record) world {
 	j.seen = map[string]Record{}
-	w := world{Config: &j.c.config, find: j.find, hasChildren: j.hasChildren, restores: old.Deleted}
-	if !old.Deleted {
-		w.old = old.Entity
-	}
-	return w
+	return world{Config: &j.c.config, find: j.find, hasChildren: j.hasChildren, old: old.Entity, restores: old.Deleted}
 }
 
 func (j *judge) hasChildren(publisher string) bool {

@@ -172,10 +172,7 @@ func (im *importing) find(k Kind, id string) (e Entity, living bool) {
 func (im *importing) judge(parts []part) {
 	for _, p := range parts {
 		base, _ := im.s.Record(p.Kind(), p.EntityID())
-		w := world{Config: &im.c.config, find: im.find, hasChildren: im.hasChildren, restores: base.Deleted}
-		if !base.Deleted {
-			w.old = base.Entity
-		}
+		w := world{Config: &im.c.config, find: im.find, hasChildren: im.hasChildren, old: base.Entity, restores: base.Deleted}
 		next, err := im.c.prepare(p.Entity, base, w, "")
 		if invalid, ok := errors.AsType[*InvalidError](err); ok {
 			for _, problem := range invalid.Problems {

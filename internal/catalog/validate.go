@@ -44,7 +44,7 @@ type world struct {
 	// living: not a tombstone.
 	find func(k Kind, id string) (e Entity, living bool)
 	// old is what the entity replaces, nil for one that is new. Where it is a tombstone,
-	// restores is set.
+	// restores is set: what must not change does not change by way of a deletion.
 	old      Entity
 	restores bool
 	// hasChildren reports whether a publisher has sites or advertisers.
@@ -213,6 +213,8 @@ func (e *Advertiser) validate(p *problems, w world) {
 	p.reference("publisher", KindPublisher, e.Publisher, publisher != nil)
 	if old, ok := w.old.(*Advertiser); ok && old.Publisher != e.Publisher {
 		p.add("publisher", "", "cannot change from %q: its money is in that account", old.Publisher)
+	} else if ok && publisher != nil && old.Currency != e.Currency {
+		p.add("currency", "", "cannot change from %s: its money is counted in it", old.Currency)
 	}
 	p.text("name", e.Name, 1, maxName)
 	p.status(e.Status, Active, Suspended)

@@ -216,6 +216,53 @@ func TestTombstones(t *testing.T) {
 	})
 }
 
+// What cannot be changed cannot be changed by deleting and putting back either.
+func TestOwnersStayInTombstones(t *testing.T) {
+	inWorld(t, catalog.Config{}, func(w *world) {
+		w.example()
+		w.put(&catalog.Publisher{ID: "other", Name: "Other", Currency: "EUR"})
+		farm := exampleAdvertiser()
+		farm.ID = "farm"
+		w.put(farm)
+		site, advertiser, campaign := exampleSite("shop"), exampleAdvertiser(), exampleCampaign()
+		site.Publisher, advertiser.Publisher, campaign.Advertiser = "other", "other", "farm"
+		for _, test := range []struct {
+			catalog.Entity
+			field string
+		}{{campaign, "advertiser"}, {advertiser, "publisher"}, {site, "publisher"}} {
+			refused := func() {
+				t.Helper()
+				_, err := w.tryPut(test.Entity)
+				checkFields(t, err, test.field)
+				d := &catalog.Document{}
+				switch e := test.Entity.(type) {
+				case *catalog.Site:
+					d.Sites = append(d.Sites, e)
+				case *catalog.Advertiser:
+					d.Advertisers = append(d.Advertisers, e)
+				case *catalog.Campaign:
+					d.Campaigns = append(d.Campaigns, e)
+				}
+				w.settled()
+				_, err = w.Import(d)
+				checkFields(t, err, string(test.Kind())+"s[0]."+test.field)
+			}
+			refused()
+			w.delete(test.Kind(), test.EntityID())
+			refused()
+		}
+
+		w.delete(catalog.KindSite, "blog")
+		w.delete(catalog.KindAdvertiser, "farm")
+		w.settled()
+		euro := examplePublisher()
+		euro.Currency = "EUR"
+		w.put(euro)
+		_, err := w.tryPut(exampleAdvertiser())
+		checkFields(t, err, "currency") // its account is in USD
+	})
+}
+
 // What is left of a deletion stands in the way of nothing else.
 func TestReferencesToTombstonesAreKept(t *testing.T) {
 	inWorld(t, catalog.Config{}, func(w *world) {
