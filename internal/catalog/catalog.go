@@ -289,6 +289,7 @@ func (c *Catalog) entomb(current Record, by string) *Record {
 // nil if that is the same. It writes nothing and does not change e.
 func (c *Catalog) prepare(e Entity, current Record, w world, by string) (*Record, error) {
 	e = e.clone()
+	w.owner = current.owner
 	e.normalize(w)
 	var p problems
 	e.validate(&p, w)
@@ -300,6 +301,9 @@ func (c *Catalog) prepare(e Entity, current Record, w world, by string) (*Record
 	if creative, ok := e.(*Creative); ok {
 		next.Deleted = creative.Status == Deleted
 		next.content = creative.hash()
+		if campaign := creative.campaign(w); campaign != nil {
+			next.owner = campaign.Advertiser
+		}
 		creative.Version = nextVersion(current, next.content)
 	}
 	if current.Entity != nil && current.Deleted == next.Deleted && same(current.Entity, e) {

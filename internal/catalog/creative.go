@@ -67,10 +67,16 @@ func (e *Creative) campaign(w world) *Campaign {
 
 func (e *Creative) validate(p *problems, w world) {
 	e.validateForm(p)
-	if e.Campaign != "" {
-		p.reference("campaign", KindCampaign, e.Campaign, e.campaign(w) != nil)
-	} else if e.LandingURL == "" {
+	campaign := e.campaign(w)
+	switch {
+	case e.Campaign == "" && e.LandingURL == "":
 		p.add("landingUrl", "", "is missing, and there is no campaign to take it from")
+	case e.Campaign == "":
+	case campaign == nil:
+		p.reference("campaign", KindCampaign, e.Campaign, false)
+	case w.owner != "" && w.owner != campaign.Advertiser:
+		p.add("campaign", "make a new creative", "%q is a campaign of %q: what is approved of the creative is approved for %q",
+			e.Campaign, campaign.Advertiser, w.owner)
 	}
 }
 

@@ -139,7 +139,7 @@ const (
 // shapes) has a version, which grows whenever any of it changes.
 type Creative struct {
 	ID       string `json:"id"`
-	Campaign string `json:"campaign,omitempty"` // empty: unassigned, which takes it off every site
+	Campaign string `json:"campaign,omitempty"` // all of one advertiser; empty: unassigned, which takes it off every site
 	Name     string `json:"name,omitempty"`
 	Status   Status `json:"status,omitempty"` // active (default), paused, deleted
 

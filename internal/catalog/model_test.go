@@ -2,6 +2,7 @@ package catalog_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -32,6 +33,7 @@ type model struct {
 type modelCreative struct {
 	now      catalog.Creative
 	versions []string // landing URL and headline of each
+	owner    string   // the advertiser whose campaigns it was in
 }
 
 var domains = map[string]string{"https://www.inn.example/x": "inn.example", "https://new.example/x": "new.example"}
@@ -204,6 +206,15 @@ func (r *modelRun) creative() {
 		m = &modelCreative{}
 		r.creatives[id] = m
 	}
+	if campaign != "" {
+		owner := r.campaigns[campaign].Advertiser
+		if m.owner != "" && m.owner != owner {
+			if _, err := r.w.tryPut(&e); !errors.Is(err, catalog.ErrInvalid) {
+				r.Fatalf("creative %s of %s was moved to %s: %v", id, m.owner, owner, err)
+			}
+			return
+		}
+	}
 	content := e.LandingURL + " " + e.Pages[0].Headline
 	if n := len(m.versions); n == 0 || m.versions[n-1] != content {
 		if n == 19 {
@@ -211,7 +222,9 @@ func (r *modelRun) creative() {
 		}
 		m.versions = append(m.versions, content)
 	}
-	m.now = e
+	if m.now = e; campaign != "" {
+		m.owner = r.campaigns[campaign].Advertiser
+	}
 	r.put(&e)
 }
 

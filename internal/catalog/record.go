@@ -42,6 +42,7 @@ type Record struct {
 	History  []Change // the last 16, the oldest first
 
 	content string // hash of a creative's content
+	owner   string // the advertiser of a creative's campaign, also when it is in none any more
 }
 
 // A Change is one entry of the audit log.
@@ -74,6 +75,7 @@ type envelope struct {
 	Updated time.Time      `json:"updated"`
 	History []Change       `json:"history"`
 	Content string         `json:"content,omitempty"`
+	Owner   string         `json:"owner,omitempty"`
 	Entity  jsontext.Value `json:"entity"`
 }
 
@@ -88,7 +90,7 @@ func (r *Record) encode() []byte {
 	}
 	return mustEncode(envelope{
 		Format: envelopeFormat, Deleted: r.Deleted, Created: r.Created, Updated: r.Updated,
-		History: r.History, Content: r.content, Entity: mustEncode(e),
+		History: r.History, Content: r.content, Owner: r.owner, Entity: mustEncode(e),
 	})
 }
 
@@ -110,7 +112,7 @@ func decodeRecord(k Kind, value []byte, revision uint64) (*Record, error) {
 	}
 	return &Record{
 		Entity: e, Revision: revision, Created: env.Created, Updated: env.Updated,
-		Deleted: env.Deleted, History: env.History, content: env.Content,
+		Deleted: env.Deleted, History: env.History, content: env.Content, owner: env.Owner,
 	}, nil
 }
 

@@ -47,6 +47,8 @@ type world struct {
 	// restores is set: what must not change does not change by way of a deletion.
 	old      Entity
 	restores bool
+	// owner is the advertiser of a creative, "" where it has never been in a campaign.
+	owner string
 	// hasChildren reports whether a publisher has sites or advertisers.
 	hasChildren func(publisher string) bool
 

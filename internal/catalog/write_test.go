@@ -263,6 +263,41 @@ func TestOwnersStayInTombstones(t *testing.T) {
 	})
 }
 
+// What a publisher has approved for one advertiser is not shown for another.
+func TestCreativesStayWithTheirAdvertiser(t *testing.T) {
+	inWorld(t, catalog.Config{}, func(w *world) {
+		w.example()
+		farm := exampleAdvertiser()
+		farm.ID = "farm"
+		w.put(farm)
+		for id, advertiser := range map[string]string{"winter": "inn", "harvest": "farm"} {
+			c := exampleCampaign()
+			c.ID, c.Advertiser = id, advertiser
+			w.put(c)
+		}
+		move := func(campaign string) error {
+			e := exampleCreative()
+			e.Campaign, e.LandingURL = campaign, "https://www.inn.example/stay"
+			_, err := w.tryPut(e)
+			w.settled()
+			return err
+		}
+		checkFields(t, move("harvest"), "campaign")
+		for _, campaign := range []string{"winter", ""} {
+			if err := move(campaign); err != nil {
+				t.Errorf("moved to %q: %v", campaign, err)
+			}
+		}
+		checkFields(t, move("harvest"), "campaign") // by way of none
+		w.delete(catalog.KindCreative, "ryokan")
+		checkFields(t, move("harvest"), "campaign") // by way of a deletion
+		if err := move("autumn"); err != nil {
+			t.Errorf("moved back: %v", err)
+		}
+		w.wantServed("blog", 1)
+	})
+}
+
 // What is left of a deletion stands in the way of nothing else.
 func TestReferencesToTombstonesAreKept(t *testing.T) {
 	inWorld(t, catalog.Config{}, func(w *world) {
