@@ -99,7 +99,7 @@ func (d *Dashboard) routes() http.Handler {
 	all := http.NewServeMux()
 	all.Handle(api.Prefix+"/", api.New(d.catalog, d.blobs, d.keys, d.log))
 	all.Handle("/", pages)
-	return d.survive(sameOrigin.Handler(all))
+	return d.survive(timely(sameOrigin.Handler(all)))
 }
 
 func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) { d.handler.ServeHTTP(w, r) }
@@ -144,6 +144,29 @@ func (d *Dashboard) survive(next http.Handler) http.Handler {
 		}()
 		next.ServeHTTP(w, r)
 	})
+}
+
+// How long a body may take. What is large has more; see visit.parseForm and package api.
+const (
+	bodyTime = 30 * time.Second
+	formTime = time.Minute // with pictures
+)
+
+// timely bounds how long the body of any request takes to come, also of one that
+// nobody reads: net/http looks for its end before it takes the next request. Who
+// reads a body to its end lifts the bound, which would end a slow answer as well.
+func timely(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Body != nil && r.Body != http.NoBody {
+			bound(w, time.Now().Add(bodyTime))
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// bound says until when a body is read; the zero time lifts the bound.
+func bound(w http.ResponseWriter, until time.Time) {
+	_ = http.NewResponseController(w).SetReadDeadline(until) // not supported in tests without a connection
 }
 
 // patience is how long a page waits for the store and for its turn at the password.

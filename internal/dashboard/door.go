@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -87,15 +88,25 @@ func secure(h http.Header) {
 
 // parseForm reads what was posted, in bounded time and space.
 func (v visit) parseForm() error {
-	rc := http.NewResponseController(v.w)
-	_ = rc.SetReadDeadline(time.Now().Add(time.Minute)) // not supported in tests
-	defer func() { _ = rc.SetReadDeadline(time.Time{}) }()
+	bound(v.w, time.Now().Add(formTime))
 	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxForm)
-	err := v.r.ParseMultipartForm(8 << 20) // in memory; the rest in files
-	if errors.Is(err, http.ErrNotMultipart) {
-		err = nil // ParseForm has been called
+	err := v.r.ParseForm() // by itself: ParseMultipartForm hides its error
+	if err == nil {
+		err = v.r.ParseMultipartForm(8 << 20) // in memory; the rest in files
 	}
-	return err
+	if err != nil && !errors.Is(err, http.ErrNotMultipart) {
+		return unreadable(err)
+	}
+	bound(v.w, time.Time{}) // only now: net/http reads on after an error
+	return nil
+}
+
+// unreadable is the error of a form that is neither too large nor too slow.
+func unreadable(err error) error {
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge || errors.Is(err, os.ErrDeadlineExceeded) {
+		return err
+	}
+	return badForm("It is not written as forms are, or a part of it is missing.")
 }
 
 // forgetFiles removes what parseForm has put into files.
@@ -262,8 +273,9 @@ func (d *Dashboard) logIn(v visit) error {
 	}
 	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, 8<<10)
 	if err := v.r.ParseForm(); err != nil {
-		return err
+		return unreadable(err)
 	}
+	bound(v.w, time.Time{})
 	p := logInPage{Name: strings.TrimSpace(v.r.PostForm.Get("name")), Next: localPath(v.r.PostForm.Get("next"))}
 	token, err := d.door.LogIn(v.r.Context(), d.from(v.r), p.Name, v.r.PostForm.Get("password"))
 	switch tooMany, _ := errors.AsType[*access.TooMany](err); {

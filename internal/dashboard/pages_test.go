@@ -713,6 +713,23 @@ func TestLogInLeadsToPathsOfOurs(t *testing.T) {
 	}
 }
 
+// A form that is cut off, or none at all, is refused; nothing is made of its half.
+func TestFormsThatCannotBeRead(t *testing.T) {
+	w := newWorld(t, nil)
+	p := w.logIn("ana")
+	const encoded, multipart = "application/x-www-form-urlencoded", "multipart/form-data; boundary=b"
+	for _, tt := range []struct{ path, media, body string }{
+		{"/login", encoded, "name=ana&password=%"},
+		{"/publishers/new", encoded, "id=yuki&name=Yuki&currency=USD%"},
+		{"/publishers/new", multipart, "--b\r\nContent-Disposition: form-data; name=\"id\"\r\n\r\nyuki"},
+	} {
+		a := p.ask("POST", tt.path, tt.body, "Cookie", p.cookie, "Content-Type", tt.media)
+		if a.StatusCode != http.StatusBadRequest || !strings.Contains(a.body, "cannot be read") {
+			t.Errorf("%s, %s: %d\n%s", tt.path, tt.media, a.StatusCode, a.body)
+		}
+	}
+}
+
 func TestTriesToLogInAreLimited(t *testing.T) {
 	w := newWorld(t, nil)
 	synctest.Test(t, func(t *testing.T) {

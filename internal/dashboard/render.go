@@ -10,6 +10,7 @@ import (
 	"html/template"
 	"io/fs"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -200,6 +201,8 @@ func failureOf(err error) failure {
 		return failure{http.StatusServiceUnavailable, "One moment", "This node has not read the catalog yet. Reload the page in a few seconds."}
 	case errors.Is(err, store.ErrFull):
 		return failure{http.StatusServiceUnavailable, "The store is full", "Nothing was written. Give it more space, then try again."}
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return failure{http.StatusRequestTimeout, "That came too slowly", "Nothing was changed. Go back, and send it again."}
 	case unavailable(err):
 		return failure{http.StatusServiceUnavailable, "The store does not answer", "What you sent may or may not have been saved. Go back in a moment, reload, and look."}
 	}

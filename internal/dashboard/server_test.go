@@ -20,6 +20,11 @@ import (
 	"deckle/internal/store/memory"
 )
 
+// near is a connection from this machine.
+type near struct{ net.Conn }
+
+func (near) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 50000} }
+
 // pipes is a listener within a bubble.
 type pipes chan net.Conn
 
@@ -47,7 +52,7 @@ func TestTimeOfAServer(t *testing.T) {
 			start := time.Now()
 			client, conn := net.Pipe()
 			defer client.Close()
-			ln <- conn
+			ln <- near{conn}
 			if _, err := io.WriteString(client, strings.ReplaceAll(request, "\n", "\r\n")); err != nil {
 				t.Fatal(err)
 			}
@@ -59,11 +64,32 @@ func TestTimeOfAServer(t *testing.T) {
 			if _, err := io.Copy(io.Discard, resp.Body); err != nil {
 				t.Fatal(err)
 			}
+			if _, err := io.Copy(io.Discard, client); err != nil { // until the server closes
+				t.Fatal(err)
+			}
 			return resp.StatusCode, time.Since(start)
 		}
 		const head = "POST /api/v1/publishers HTTP/1.1\nHost: localhost\nConnection: close\nAuthorization: Bearer " + apiKey + "\nContent-Type: application/json\nContent-Length: "
 		if status, took := ask(head + "100\n\n{"); status != http.StatusRequestTimeout || took != 20*time.Second {
 			t.Errorf("half a body: status %d after %v", status, took)
+		}
+		for name, tt := range map[string]struct {
+			request string
+			status  int
+			most    time.Duration
+		}{
+			"log-in":             {"POST /login HTTP/1.1\nHost: localhost\nContent-Type: application/x-www-form-urlencoded\nContent-Length: 100\n\nname=a", http.StatusRequestTimeout, 30 * time.Second},
+			"log-in, chunked":    {"POST /login HTTP/1.1\nHost: localhost\nContent-Type: application/x-www-form-urlencoded\nTransfer-Encoding: chunked\n\n6\nname=a\n", http.StatusRequestTimeout, 30 * time.Second},
+			"log-out":            {"POST /logout HTTP/1.1\nHost: localhost\nContent-Length: 100\n\nx", http.StatusSeeOther, 30 * time.Second},
+			"a form of nobody":   {"POST /publishers/new HTTP/1.1\nHost: localhost\nContent-Length: 100\n\nx", http.StatusSeeOther, 30 * time.Second},
+			"a form of somebody": {"POST /publishers/new HTTP/1.1\nHost: localhost\nCookie: " + w.logIn("ana").cookie + "\nContent-Type: application/x-www-form-urlencoded\nContent-Length: 100\n\nx", http.StatusRequestTimeout, time.Minute},
+			"pictures":           {"POST /publishers/new HTTP/1.1\nHost: localhost\nCookie: " + w.logIn("ana").cookie + "\nContent-Type: multipart/form-data; boundary=b\nContent-Length: 100\n\n--b\nContent-Disposition: form-data; name=\"id\"\n\ny", http.StatusRequestTimeout, time.Minute},
+			"a key of nobody":    {"POST /api/v1/publishers HTTP/1.1\nHost: localhost\nContent-Length: 100\n\nx", http.StatusUnauthorized, 30 * time.Second},
+			"no such path":       {"GET /nothing HTTP/1.1\nHost: localhost\nContent-Length: 100\n\nx", http.StatusSeeOther, 30 * time.Second},
+		} {
+			if status, took := ask(tt.request); status != tt.status || took > tt.most {
+				t.Errorf("%s: status %d after %v", name, status, took)
+			}
 		}
 		w.kv.Fail(memory.Fault{Delay: 19 * time.Second})
 		const body = `{"id":"yuki","name":"Yuki","currency":"USD"}`
