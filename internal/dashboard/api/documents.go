@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -149,8 +150,15 @@ const Private = "private, max-age=31536000, immutable"
 // ServeAsset answers with an asset, as something that can only be looked at: an SVG
 // of a stranger has no script and no origin of ours. It is named by its content and
 // may be kept for a year, by everybody unless the caller has set Cache-Control. The
-// error is that of the blobs, and nothing is answered then.
+// error is that of the blobs, and nothing is answered then. Methods other than GET
+// and HEAD are refused.
 func ServeAsset(w http.ResponseWriter, r *http.Request, blobs catalog.Blobs, id string) error {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		w.Header().Set("Cache-Control", "no-store")
+		http.Error(w, http.StatusText(http.StatusMethodNotAllowed), http.StatusMethodNotAllowed)
+		return nil
+	}
 	if len(id) != 2*sha256.Size || strings.Trim(id, "0123456789abcdef") != "" {
 		return catalog.ErrNotFound
 	}
@@ -168,6 +176,10 @@ func ServeAsset(w http.ResponseWriter, r *http.Request, blobs catalog.Blobs, id 
 	h.Set("Etag", `"`+id+`"`)
 	if strings.Contains(r.Header.Get("If-None-Match"), id) {
 		w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	h.Set("Content-Length", strconv.Itoa(len(blob.Data)))
+	if r.Method == http.MethodHead {
 		return nil
 	}
 	_, _ = w.Write(blob.Data) // an error says that the client has gone
