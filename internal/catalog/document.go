@@ -54,7 +54,9 @@ type Step struct {
 	base     Record // what it replaces
 	approval DocumentApproval
 	content  string // hash of what is decided on
+	campaign string // of what is decided on
 	decided  uint64 // revision of the approvals
+	byHand   []Approval // those of them that a person has decided
 }
 
 // What a step does.
@@ -242,7 +244,8 @@ func (im *importing) decide(approvals []DocumentApproval) {
 			what = stepReject
 		}
 		im.diff.Steps = append(im.diff.Steps, Step{
-			Key: approvalKey(a.Site, a.Creative), What: what, approval: a, content: creative.hash(), decided: present.Revision,
+			Key: approvalKey(a.Site, a.Creative), What: what, approval: a, content: creative.hash(),
+			campaign: creative.Campaign, decided: present.Revision, byHand: byHand(present.Decisions),
 		})
 	}
 }
@@ -286,6 +289,9 @@ func (c *Catalog) Apply(ctx context.Context, d *Diff, by string) (done int, err 
 	if err := c.unchanged(d); err != nil {
 		return 0, err
 	}
+	if err := c.refuse(ctx, d); err != nil {
+		return 0, fmt.Errorf("apply document: %w", err)
+	}
 	for rest := d.Steps; len(rest) > 0; {
 		wave := 1
 		for wave < len(rest) && rest[wave].wave() == rest[0].wave() {
@@ -301,13 +307,52 @@ func (c *Catalog) Apply(ctx context.Context, d *Diff, by string) (done int, err 
 	return done, nil
 }
 
+// refuse notes what a diff rejects before anything of it is there: while the rest is
+// applied, no site or trust anchor approves it.
+func (c *Catalog) refuse(ctx context.Context, d *Diff) error {
+	contents := map[pair][]string{} // by site and campaign
+	for i := range d.Steps {
+		if s := &d.Steps[i]; s.What == stepReject && s.campaign != "" {
+			at := pair{s.approval.Site, s.campaign}
+			contents[at] = append(contents[at], s.content)
+		}
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(writers)
+	for at, rejected := range contents {
+		g.Go(func() error {
+			return persist(ctx, func(bool) error {
+				return c.changeTrust(ctx, at.site, at.creative, func(t *storedTrust) {
+					for _, content := range rejected {
+						t.Refused = t.Refused.judged(content, Rejected)
+					}
+				})
+			})
+		})
+	}
+	return g.Wait()
+}
+
+// byHand are those of some decisions that a person has made.
+func byHand(decisions []Approval) []Approval {
+	return slices.DeleteFunc(slices.Clone(decisions), func(d Approval) bool { return d.Via != ByHand })
+}
+
+// stillAsDecided reports whether nobody has decided since the diff was made; what
+// has been approved without a person is no news to a decision by hand.
+func (s *Step) stillAsDecided(now []Approval) bool {
+	return slices.EqualFunc(byHand(now), s.byHand, func(a, b Approval) bool {
+		return a.Version == b.Version && a.State == b.State && a.Content == b.Content
+	})
+}
+
 // unchanged compares the revisions that a diff is based on with the snapshot.
 func (c *Catalog) unchanged(d *Diff) error {
 	s := c.Snapshot()
 	for i := range d.Steps {
 		step := &d.Steps[i]
 		if step.isApproval() {
-			if a := s.Approvals(step.approval.Site, step.approval.Creative); a.Revision > step.decided {
+			if a := s.Approvals(step.approval.Site, step.approval.Creative); a.Revision > step.decided && !step.stillAsDecided(a.Decisions) {
 				return &ConflictError{Kind: approvalPrefix, ID: a.Site + "/" + a.Creative, Revision: a.Revision}
 			}
 			continue
@@ -362,18 +407,23 @@ const (
 )
 
 func (c *Catalog) applyStep(ctx context.Context, s *Step, by string) error {
-	unanswered := false
-	for try := 0; ; try++ {
+	return persist(ctx, func(again bool) error {
 		err := c.tryStep(ctx, s, by)
-		switch {
-		case err == nil:
-			return nil
-		case errors.Is(err, ErrConflict) && unanswered && c.isDone(ctx, s):
+		if errors.Is(err, ErrConflict) && again && c.isDone(ctx, s) {
 			return nil // by the try whose answer was lost
-		case !errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrFull) || try == stepTries-1:
+		}
+		return err
+	})
+}
+
+// persist calls write until the store has answered, and tells it when it is called
+// again.
+func persist(ctx context.Context, write func(again bool) error) error {
+	for try := 0; ; try++ {
+		err := write(try > 0)
+		if !errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrFull) || try == stepTries-1 {
 			return err
 		}
-		unanswered = true
 		select {
 		case <-ctx.Done():
 			return err
@@ -411,8 +461,27 @@ func (c *Catalog) tryStep(ctx context.Context, s *Step, by string) error {
 	return err
 }
 
-// applyApproval decides on the very content that the document has.
+// applyApproval decides on the very content that the document has, as often as an
+// automatic approval is faster.
 func (c *Catalog) applyApproval(ctx context.Context, s *Step, by string) error {
+	for {
+		now, err := c.readApprovals(ctx, pair{s.approval.Site, s.approval.Creative})
+		if err != nil {
+			return err
+		}
+		revision, still := s.decided, s.stillAsDecided(now.Decisions)
+		if still {
+			revision = now.revision
+		}
+		err = c.tryApproval(ctx, s, Write{By: by, Revision: revision})
+		lost, ok := errors.AsType[*ConflictError](err)
+		if !still || !ok || lost.Kind != approvalPrefix {
+			return err
+		}
+	}
+}
+
+func (c *Catalog) tryApproval(ctx context.Context, s *Step, w Write) error {
 	creative, err := c.Get(ctx, KindCreative, s.approval.Creative)
 	if err != nil {
 		return err
@@ -424,7 +493,7 @@ func (c *Catalog) applyApproval(ctx context.Context, s *Step, by string) error {
 	if s.What == stepReject {
 		decide = c.Reject
 	}
-	_, err = decide(ctx, s.approval.Site, s.approval.Creative, creative.Entity.(*Creative).Version, Write{By: by, Revision: s.decided})
+	_, err = decide(ctx, s.approval.Site, s.approval.Creative, creative.Entity.(*Creative).Version, w)
 	return err
 }
 

@@ -234,6 +234,59 @@ func TestApplyLosesARace(t *testing.T) {
 	})
 }
 
+// What a document rejects is never approved by itself while it is applied.
+func TestApplyIsFasterThanAutomaticApproval(t *testing.T) {
+	const creatives = 40
+	for _, test := range []struct {
+		name   string
+		before func(w *world, d *catalog.Document)
+	}{
+		{"all at once", func(*world, *catalog.Document) {}},
+		{"creatives that wait", func(w *world, d *catalog.Document) {
+			now := *d
+			now.Sites, now.Approvals = []*catalog.Site{exampleSite("blog")}, nil
+			w.apply(&now)
+		}},
+		{"new versions of what waits", func(w *world, d *catalog.Document) {
+			now := *d
+			now.Sites, now.Approvals, now.Creatives = []*catalog.Site{exampleSite("blog")}, nil, nil
+			for i, e := range d.Creatives {
+				old := *e
+				old.Pages = []catalog.Page{{Headline: fmt.Sprint("Old room ", i)}}
+				now.Creatives = append(now.Creatives, &old)
+			}
+			w.apply(&now)
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			inWorld(t, catalog.Config{}, func(w *world) {
+				d := exampleDocument()
+				d.Sites, d.Creatives, d.Approvals = []*catalog.Site{exampleSite("blog")}, nil, nil
+				d.Sites[0].AutoApprove = true
+				for i := range creatives {
+					e := exampleCreative()
+					e.ID, e.Pages[0].Headline = fmt.Sprint("room-", i), fmt.Sprint("Room ", i)
+					d.Creatives = append(d.Creatives, e)
+					d.Approvals = append(d.Approvals, catalog.DocumentApproval{Site: "blog", Creative: e.ID, State: catalog.Rejected})
+				}
+				test.before(w, d)
+				w.apply(d)
+				s := w.settled()
+				for _, a := range d.Approvals {
+					of := s.Approvals(a.Site, a.Creative)
+					creative, _ := s.Creative(a.Creative)
+					if of.State(creative.Version) != catalog.Rejected {
+						t.Errorf("%s is decided as %+v", a.Creative, of.Decisions)
+					}
+				}
+				if got := w.apply(d); len(got) > 0 {
+					t.Errorf("importing it again would do %q", got)
+				}
+			})
+		})
+	}
+}
+
 // Nobody's edit is approved unseen, however late it comes.
 func TestApplyApprovesOnlyWhatTheDocumentHas(t *testing.T) {
 	inWorld(t, catalog.Config{}, func(w *world) {
