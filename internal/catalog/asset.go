@@ -25,6 +25,12 @@ const (
 	maxImageSide  = 8192
 	maxPixels     = 16 << 20 // 64 MiB when decoded
 	maxSVGDepth   = 64
+
+	// What an SVG's references to itself may come to; see svgNode.
+	maxSVGElements  = 50_000
+	maxSVGHops      = 16 // of a reference in what another one refers to
+	maxSVGExpansion = 5 << 20
+	svgElementBytes = 512 // that a browser needs for one, its attributes and text left out
 )
 
 // An Asset is an image that we serve ourselves.
@@ -42,7 +48,8 @@ const svgType = "image/svg+xml"
 
 // Rehost checks an image and keeps it under its SHA-256. What it is follows from
 // its bytes alone. Its error is an [*InvalidError] for what is not a whole PNG, JPEG,
-// GIF or WebP within the limits, or an SVG without anything that runs or loads.
+// GIF or WebP within the limits, or an SVG without anything that runs or loads, or
+// draws more than its size would let it without references to itself.
 //
 // Whoever serves it sends ContentType with nosniff, and a policy of sandbox and
 // default-src 'none' with an SVG.
@@ -137,13 +144,14 @@ func checkSVG(data []byte) error {
 	d := xml.NewDecoder(bytes.NewReader(data))
 	d.Strict = true
 	depth, seen := 0, false
+	tree := svgTree{byID: map[string][]*svgNode{}}
 	for {
 		token, err := d.Token()
 		if errors.Is(err, io.EOF) {
 			if !seen || depth > 0 {
 				return errors.New("it is not whole")
 			}
-			return nil
+			return tree.check()
 		}
 		if err != nil {
 			return err
@@ -166,12 +174,17 @@ func checkSVG(data []byte) error {
 			if err := checkSVGElement(t); err != nil {
 				return err
 			}
+			if err := tree.open(t); err != nil {
+				return err
+			}
 		case xml.EndElement:
 			depth--
+			tree.close()
 		case xml.CharData:
 			if depth == 0 && len(bytes.TrimSpace(bytes.TrimPrefix(t, []byte("\ufeff")))) > 0 {
 				return errors.New("it has text outside its root")
 			}
+			tree.text(len(t))
 		}
 	}
 }
@@ -213,4 +226,217 @@ func localOnly(value string) bool {
 		}
 		v = rest
 	}
+}
+
+// An svgTree is an SVG as its references to itself see it: a use draws what it refers
+// to once more, and so do a pattern, a mask and a clip path, in each other too. A
+// kilobyte of them can draw more elements than a browser ever ends with.
+type svgTree struct {
+	nodes []*svgNode
+	byID  map[string][]*svgNode // more than one if an id is not unique: all of them count
+	at    *svgNode              // the element that is open
+}
+
+// An svgNode is an element, and what it comes to with all that it refers to, which is
+// known once and for all after the first look. Where browsers differ, or the cascade
+// decides, it is more than they draw.
+type svgNode struct {
+	parent   *svgNode
+	children []*svgNode
+	gradient bool  // it, or a part of one: it paints and is not painted
+	bytes    int64 // of the element itself
+
+	draws  []string // ids that it draws once more: of href, mask and clip-path
+	paints []string // ids by which it and all below it are filled and stroked
+
+	weight, paint svgSum
+}
+
+// An svgSum is how much is drawn, in bytes and elements, and through how many
+// references on end.
+type svgSum struct {
+	bytes, elements int64
+	hops            int
+	state           int8 // 0 not looked at, 1 being looked at, 2 known
+}
+
+func (t *svgTree) open(e xml.StartElement) error {
+	n := &svgNode{parent: t.at, gradient: e.Name.Local == "stop" || strings.HasSuffix(e.Name.Local, "Gradient")}
+	n.bytes = int64(len(e.Name.Local))
+	if !n.gradient {
+		n.bytes += svgElementBytes
+	}
+	for _, a := range e.Attr {
+		n.bytes += int64(len(a.Name.Local) + len(a.Value))
+		ids, err := fragments(a)
+		if err != nil {
+			return err
+		}
+		switch a.Name.Local {
+		case "id":
+			t.byID[a.Value] = append(t.byID[a.Value], n)
+		case "fill", "stroke":
+			n.paints = append(n.paints, ids...)
+		default:
+			n.draws = append(n.draws, ids...)
+		}
+	}
+	if t.at != nil {
+		t.at.children = append(t.at.children, n)
+	}
+	t.at = n
+	if t.nodes = append(t.nodes, n); len(t.nodes) > maxSVGElements {
+		return fmt.Errorf("it has more than %d elements", maxSVGElements)
+	}
+	return nil
+}
+
+func (t *svgTree) close() { t.at = t.at.parent }
+
+func (t *svgTree) text(length int) {
+	if t.at != nil {
+		t.at.bytes += int64(length)
+	}
+}
+
+// fragments are the ids that an attribute refers to, in an href or in url()s, each as
+// a browser reads it: those for which it would have to decode something are refused.
+func fragments(a xml.Attr) (ids []string, err error) {
+	rest, found := a.Value, a.Name.Local == "href"
+	for {
+		if !found {
+			i := strings.Index(strings.ToLower(rest), "url")
+			if i < 0 {
+				return ids, nil
+			}
+			rest = rest[i+len("url"):]
+		}
+		_, id, _ := strings.Cut(rest, "#")
+		if end := strings.IndexAny(id, `'")`); end >= 0 {
+			id = id[:end]
+		}
+		id = strings.TrimRight(id, " \t\r\n")
+		if id == "" || strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || strings.ContainsRune(`%(\#`, r) }) {
+			return nil, fmt.Errorf("it refers to %s", quote(a.Value))
+		}
+		ids = append(ids, id)
+		if found {
+			return ids, nil
+		}
+	}
+}
+
+// check refuses references in circles, and those that make too much of the SVG.
+func (t *svgTree) check() error {
+	if err := t.weigh(t.nodes[0], 0); err != nil {
+		return err
+	}
+	var written int64
+	for _, n := range t.nodes {
+		written += n.bytes
+	}
+	if t.nodes[0].weight.bytes-written > maxSVGExpansion {
+		return errSVGExpansion
+	}
+	return nil
+}
+
+var (
+	errSVGCircle    = errors.New("it refers to itself in a circle")
+	errSVGHops      = fmt.Errorf("its references are nested deeper than %d", maxSVGHops)
+	errSVGExpansion = errors.New("its references draw too much")
+)
+
+// weigh finds what a node comes to, from so many references away from the root.
+func (t *svgTree) weigh(n *svgNode, hops int) error {
+	if known, err := n.weight.begin(hops); known || err != nil {
+		return err
+	}
+	n.weight.bytes, n.weight.elements = n.bytes, 1
+	if !n.gradient {
+		if err := t.weighPaint(n, hops); err != nil {
+			return err
+		}
+		n.weight.bytes += n.paint.bytes
+		n.weight.hops = n.paint.hops
+	}
+	for _, child := range n.children {
+		if err := t.weigh(child, hops); err != nil {
+			return err
+		}
+		if err := n.weight.add(child.weight, 0); err != nil {
+			return err
+		}
+	}
+	for _, id := range n.draws {
+		for _, target := range t.byID[id] {
+			if err := t.weigh(target, hops+1); err != nil {
+				return err
+			}
+			// What is drawn once more inherits its paint from here.
+			if err := n.weight.add(target.weight, 1); err != nil {
+				return err
+			}
+			if n.weight.bytes += target.weight.elements * n.paint.bytes; n.weight.bytes > maxSVGWeight {
+				return errSVGExpansion
+			}
+		}
+	}
+	n.weight.state = 2
+	return nil
+}
+
+// weighPaint finds what it takes to paint one element as n says, or what n is in.
+func (t *svgTree) weighPaint(n *svgNode, hops int) error {
+	if known, err := n.paint.begin(hops); known || err != nil {
+		return err
+	}
+	if n.parent != nil {
+		if err := t.weighPaint(n.parent, hops); err != nil {
+			return err
+		}
+		if err := n.paint.add(n.parent.paint, 0); err != nil {
+			return err
+		}
+	}
+	for _, id := range n.paints {
+		for _, target := range t.byID[id] {
+			if err := t.weigh(target, hops+1); err != nil {
+				return err
+			}
+			if err := n.paint.add(target.weight, 1); err != nil {
+				return err
+			}
+		}
+	}
+	n.paint.state = 2
+	return nil
+}
+
+// maxSVGWeight is above that of every SVG that is taken, so that sums and products of
+// two stay in their range.
+const maxSVGWeight = MaxAssetBytes + maxSVGElements*(svgElementBytes+64) + maxSVGExpansion
+
+// begin reports whether s is known; if not, it is being looked at from now on.
+func (s *svgSum) begin(hops int) (known bool, err error) {
+	switch {
+	case s.state == 1:
+		return false, errSVGCircle
+	case hops > maxSVGHops, s.state == 2 && hops+s.hops > maxSVGHops:
+		return false, errSVGHops
+	}
+	known = s.state == 2
+	s.state = max(s.state, 1)
+	return known, nil
+}
+
+// add adds what is so many references away.
+func (s *svgSum) add(other svgSum, hops int) error {
+	s.bytes += other.bytes
+	s.elements += other.elements
+	s.hops = max(s.hops, other.hops+hops)
+	if s.bytes > maxSVGWeight {
+		return errSVGExpansion
+	}
+	return nil
 }
