@@ -13,6 +13,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -412,6 +413,27 @@ func TestProblems(t *testing.T) {
 			}
 			golden(t, filepath.Join("testdata", "problems", strings.ReplaceAll(tt.name, " ", "_")+".txt"), transcript(a))
 		})
+	}
+}
+
+// What a stranger sends comes back in bounded parts only.
+func TestProblemsAreShort(t *testing.T) {
+	w := newWorld(t, nil)
+	deep := strings.Repeat("[", 9000)
+	long := strings.Repeat("é", 5000)
+	for name, a := range map[string]*answer{
+		"deep":                w.api("POST", "/publishers", `{"colour":`+deep),
+		"deep in a document":  w.api("POST", "/document/diff", `{"publishers":[{"colour":`+deep),
+		"deep in a decision":  w.api("PUT", "/approvals/yuki-site/a", `{"version":`+deep, "If-Match", `"0"`),
+		"a long name":         w.api("POST", "/publishers", `{"`+long+`":1}`),
+		"a long name, twice":  w.api("POST", "/publishers", `{"`+long+`":1,"`+long+`":2}`),
+		"a long parameter":    w.api("GET", "/publishers?"+long+"=1", ""),
+		"not UTF-8":           w.api("GET", "/publishers?%ff=1", ""),
+		"a long publisher id": w.api("POST", "/publishers", `{"id":"`+long+`","name":"Yuki","currency":"USD"}`),
+	} {
+		if a.StatusCode != http.StatusBadRequest || len(a.body) > 2<<10 || !utf8.ValidString(a.body) {
+			t.Errorf("%s: status %d, %d bytes: %.300s", name, a.StatusCode, len(a.body), a.body)
+		}
 	}
 }
 

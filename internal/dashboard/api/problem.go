@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -81,8 +82,23 @@ func invalid(errs ...catalog.Problem) *Problem {
 	if len(errs) == 1 {
 		p.Detail = "one thing is wrong with the request"
 	}
-	p.Errors = errs
+	p.Errors = make([]catalog.Problem, len(errs))
+	for i, e := range errs {
+		p.Errors[i] = catalog.Problem{Field: shorten(e.Field), Msg: shorten(e.Msg), Remedy: e.Remedy}
+	}
 	return p
+}
+
+// maxText bounds, in bytes, what a problem repeats of the request: the path of a field
+// is as long as its input is deep.
+const maxText = 256
+
+// shorten makes text of a request text of ours, which is valid UTF-8.
+func shorten(s string) string {
+	if len(s) <= maxText {
+		return strings.ToValidUTF8(s, "\ufffd")
+	}
+	return strings.ToValidUTF8(s[:maxText], "") + "…"
 }
 
 // problemOf is the only place where an error becomes an answer.
