@@ -171,10 +171,12 @@ func (im *importing) find(k Kind, id string) (e Entity, living bool) {
 	return r.Entity, !r.Deleted
 }
 
+// judge judges each entity as it will be when its turn comes: a publisher is written
+// while its present sites and advertisers are still there.
 func (im *importing) judge(parts []part) {
 	for _, p := range parts {
 		base, _ := im.s.Record(p.Kind(), p.EntityID())
-		w := world{Config: &im.c.config, find: im.find, hasChildren: im.hasChildren, old: base.Entity, restores: base.Deleted}
+		w := world{Config: &im.c.config, find: im.find, hasChildren: im.s.hasChildren, old: base.Entity, restores: base.Deleted}
 		next, err := im.c.prepare(p.Entity, base, w, "")
 		if invalid, ok := errors.AsType[*InvalidError](err); ok {
 			for _, problem := range invalid.Problems {

@@ -172,6 +172,10 @@ func TestDocumentsThatAreRefused(t *testing.T) {
 			d.Publishers, d.Sites = nil, nil
 			d.Delete = []string{"publisher/yuki"}
 		}, []string{`advertisers[0].publisher: there is no publisher "yuki"`, `delete[0]: "yuki" has sites or advertisers`}},
+		{"another currency for what it deletes", func(d *catalog.Document) {
+			d.Publishers[0].Currency = "EUR"
+			*d = catalog.Document{Publishers: d.Publishers, Delete: []string{"site/blog", "site/shop", "advertiser/inn"}}
+		}, []string{`publishers[0].currency: cannot change from USD (delete its sites and advertisers first`}},
 		{"delete nonsense", func(d *catalog.Document) { d.Delete = []string{"animal/cat"} }, []string{`delete[0]: "animal/cat" is not an entity (kind/id, such as "campaign/spring")`}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
