@@ -101,6 +101,9 @@ func openTables(ctx context.Context, path string, c Config, log *slog.Logger, st
 }
 
 func (t *Tables) open(ctx context.Context, steps fs.FS) (err error) {
+	if err := makePrivate(t.path); err != nil {
+		return err
+	}
 	// FULL is not needed: what a power cut takes from the end is folded again.
 	if t.writer, err = openSQLite(t.path, 1, "journal_mode(WAL)", "synchronous(NORMAL)", "cache_size(-16384)"); err != nil {
 		return err
@@ -116,6 +119,16 @@ func (t *Tables) open(ctx context.Context, steps fs.FS) (err error) {
 	}
 	t.reader, err = openSQLite(t.path, 4, "query_only(1)")
 	return err
+}
+
+// makePrivate makes a file the owner's alone, also one that there is not yet: SQLite
+// makes one for the group and everybody, and its log as the file is.
+func makePrivate(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Chmod(0o600), f.Close())
 }
 
 // openSQLite opens a file with pragmas that hold on every connection to it, of which

@@ -639,3 +639,27 @@ func TestStaleLogIsNotTaken(t *testing.T) {
 		t.Errorf("a new file begins at envelope %d", seq)
 	}
 }
+
+// Spend is nobody's business who has only an account on the machine: not in the file,
+// not in what SQLite keeps beside it, not in one that an older program has made.
+func TestFilesAreTheOwners(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "report.db")
+	if err := os.WriteFile(path, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{path, filepath.Join(t.TempDir(), "new.db")} {
+		tables := open(t, name)
+		if err := tables.FoldTo(t.Context(), traffic(50, 1), 1); err != nil {
+			t.Fatal(err)
+		}
+		files, err := filepath.Glob(name + "*")
+		if err != nil || len(files) < 3 {
+			t.Fatalf("there is %v, %v", files, err)
+		}
+		for _, f := range files {
+			if info, err := os.Stat(f); err != nil || info.Mode() != 0o600 {
+				t.Errorf("%s: %v, %v", f, info.Mode(), err)
+			}
+		}
+	}
+}
