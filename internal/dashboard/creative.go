@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime/multipart"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -210,16 +211,7 @@ func (d *Dashboard) takePictures(ctx context.Context, r *http.Request) (problems
 		if len(headers) == 0 || headers[0].Size == 0 {
 			continue
 		}
-		f, err := headers[0].Open()
-		if err != nil {
-			return nil, fmt.Errorf("read a picture: %w", err)
-		}
-		data, err := io.ReadAll(f)
-		_ = f.Close() // only read
-		if err != nil {
-			return nil, fmt.Errorf("read a picture: %w", err)
-		}
-		asset, err := catalog.Rehost(ctx, d.blobs, data)
+		asset, err := d.rehost(ctx, headers[0])
 		if bad, ok := errors.AsType[*catalog.InvalidError](err); ok {
 			for _, p := range bad.Problems {
 				p.Field = at + ".file"
@@ -233,6 +225,30 @@ func (d *Dashboard) takePictures(ctx context.Context, r *http.Request) (problems
 		r.PostForm.Set(at+".src", asset.Src)
 	}
 	return problems, nil
+}
+
+// maxPictures is how many posted pictures are worked on at once: one small file may
+// take 64 MiB when it is decoded. Package api bounds its own.
+const maxPictures = 2
+
+// rehost reads a posted picture and keeps it, when it is its turn.
+func (d *Dashboard) rehost(ctx context.Context, h *multipart.FileHeader) (catalog.Asset, error) {
+	select {
+	case d.pictures <- struct{}{}:
+		defer func() { <-d.pictures }()
+	case <-ctx.Done():
+		return catalog.Asset{}, ctx.Err()
+	}
+	f, err := h.Open()
+	if err != nil {
+		return catalog.Asset{}, fmt.Errorf("read a picture: %w", err)
+	}
+	data, err := io.ReadAll(f)
+	_ = f.Close() // only read
+	if err != nil {
+		return catalog.Asset{}, fmt.Errorf("read a picture: %w", err)
+	}
+	return catalog.Rehost(ctx, d.blobs, data)
 }
 
 // folio is what a page is called.

@@ -53,6 +53,8 @@ type Dashboard struct {
 	door    *access.Door
 	log     *slog.Logger
 	handler http.Handler
+
+	pictures chan struct{} // a place for each picture that is worked on
 }
 
 // New makes the dashboard of a catalog and of the assets in blobs. Its error says
@@ -63,7 +65,10 @@ func New(c Config, cat *catalog.Catalog, blobs catalog.Blobs, log *slog.Logger) 
 	if err := errors.Join(errKeys, errDoor); err != nil {
 		return nil, err
 	}
-	d := &Dashboard{config: c, catalog: cat, blobs: blobs, keys: keys, door: door, log: log}
+	d := &Dashboard{
+		config: c, catalog: cat, blobs: blobs, keys: keys, door: door, log: log,
+		pictures: make(chan struct{}, maxPictures),
+	}
 	d.handler = d.routes()
 	return d, nil
 }

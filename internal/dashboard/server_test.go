@@ -9,7 +9,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -140,6 +142,55 @@ func (b brokenBlobs) Put(context.Context, []byte, string) (string, error) {
 func (b brokenBlobs) Get(context.Context, string) (store.Blob, error) {
 	_, err := b.Put(context.Background(), nil, "")
 	return store.Blob{}, err
+}
+
+// slowBlobs take a second for each blob, and know how many came at once.
+type slowBlobs struct {
+	*memory.Blobs
+	now, most atomic.Int32
+}
+
+func (b *slowBlobs) Put(ctx context.Context, data []byte, contentType string) (string, error) {
+	now := b.now.Add(1)
+	defer b.now.Add(-1)
+	for most := b.most.Load(); now > most && !b.most.CompareAndSwap(most, now); most = b.most.Load() {
+	}
+	time.Sleep(time.Second)
+	return b.Blobs.Put(ctx, data, contentType)
+}
+
+// A picture may take 64 MiB when it is decoded: many that come at once wait for each other,
+// for as long as a page may take.
+func TestPicturesAreLimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		blobs := &slowBlobs{Blobs: memory.NewBlobs()}
+		h, err := dashboard.New(w.config, w.catalog, blobs, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.handler = h
+		p := w.logIn("ana")
+		data := picture(color.RGBA{1, 2, 3, 255}, color.RGBA{9, 9, 9, 255})
+		statuses := make(chan int)
+		const forms = 24
+		for range forms {
+			go func() {
+				a := p.upload("/creatives/new", url.Values{"pageCount": {"1"}, "action": {"add"}}, "pages[0].image.file", data)
+				statuses <- a.StatusCode
+			}()
+		}
+		count := map[int]int{}
+		for range forms {
+			count[<-statuses]++
+		}
+		if most := blobs.most.Load(); most != 2 {
+			t.Errorf("%d pictures at once", most)
+		}
+		if count[http.StatusOK] < 18 || count[http.StatusOK]+count[http.StatusServiceUnavailable] != forms || count[http.StatusServiceUnavailable] == 0 {
+			t.Errorf("statuses: %v", count)
+		}
+	})
 }
 
 // An error of ours is a 500 that tells a stranger nothing, and the log everything.
