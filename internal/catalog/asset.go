@@ -3,6 +3,7 @@ package catalog
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -24,6 +25,8 @@ const (
 	MaxAssetBytes = 5 << 20
 	maxImageSide  = 8192
 	maxPixels     = 16 << 20 // 64 MiB when decoded
+	maxFrames     = 1_000
+	maxAllPixels  = 128 << 20 // of an animation: each frame is one of its whole picture
 	maxSVGDepth   = 64
 
 	// What an SVG's references to itself may come to; see svgNode.
@@ -94,6 +97,12 @@ func examine(data []byte) (Asset, *Problem) {
 			Remedy: fmt.Sprintf("1 to %d on a side, %d in all", maxImageSide, maxPixels),
 		}
 	}
+	if frames := countFrames(kind, data); frames > maxFrames || frames*config.Width*config.Height > maxAllPixels {
+		return Asset{}, &Problem{
+			Msg:    fmt.Sprintf("has %d frames of %d×%d pixels", frames, config.Width, config.Height),
+			Remedy: fmt.Sprintf("at most %d frames, %d pixels in all", maxFrames, maxAllPixels),
+		}
+	}
 	if _, _, err := image.Decode(bytes.NewReader(data)); err != nil {
 		return Asset{}, &Problem{Msg: "is damaged: " + err.Error(), Remedy: remedy}
 	}
@@ -115,6 +124,77 @@ func sniff(data []byte) string {
 		return svgType
 	}
 	return ""
+}
+
+// countFrames is how many frames an animation has, as far as it is whole: the
+// decoders look at the first one only, and browsers at all that they find.
+func countFrames(kind string, data []byte) int {
+	switch kind {
+	case "image/gif":
+		return countGIFFrames(data)
+	case "image/png":
+		return max(1, countPNGFrames(data))
+	case "image/webp":
+		return max(1, countWebPFrames(data))
+	}
+	return 1
+}
+
+// countGIFFrames counts the image descriptors among the blocks of a GIF.
+func countGIFFrames(data []byte) (frames int) {
+	const header, descriptor = 13, 10 // bytes, each with its flags in front of a colour table
+	skip := func(n int) { data = data[min(n, len(data)):] }
+	table := func(flags byte) int {
+		if flags&0x80 == 0 {
+			return 0
+		}
+		return 3 << (flags&7 + 1)
+	}
+	if len(data) < header {
+		return 0
+	}
+	skip(header + table(data[10]))
+	for len(data) > 0 {
+		switch {
+		case data[0] == '!':
+			skip(2) // and its label
+		case data[0] == ',' && len(data) >= descriptor:
+			frames++
+			skip(descriptor + table(data[9]) + 1) // and the size of its codes
+		default:
+			return frames // the trailer, or nothing that a decoder would go on after
+		}
+		for len(data) > 0 && data[0] > 0 {
+			skip(1 + int(data[0]))
+		}
+		skip(1)
+	}
+	return frames
+}
+
+// countPNGFrames counts the frame controls among the chunks of a PNG.
+func countPNGFrames(data []byte) (frames int) {
+	const signature, around = 8, 12 // bytes: length, type and checksum are around a chunk
+	for data = data[signature:]; len(data) >= around; {
+		if string(data[4:8]) == "fcTL" {
+			frames++
+		}
+		data = data[min(around+uint64(binary.BigEndian.Uint32(data)), uint64(len(data))):]
+	}
+	return frames
+}
+
+// countWebPFrames counts the frames among the chunks of a WebP.
+func countWebPFrames(data []byte) (frames int) {
+	const header, before = 12, 8 // bytes: type and length are before a chunk
+	for data = data[header:]; len(data) >= before; {
+		if string(data[:4]) == "ANMF" {
+			frames++
+		}
+		size := uint64(binary.LittleEndian.Uint32(data[4:]))
+		data = data[min(before+size+size%2, uint64(len(data))):]
+	}
+	return frames
 }
 
 const svgNamespace = "http://www.w3.org/2000/svg"

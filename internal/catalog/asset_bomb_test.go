@@ -1,8 +1,15 @@
 package catalog_test
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"image"
+	"image/color"
+	"image/gif"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -115,6 +122,71 @@ func TestSVGWithReferences(t *testing.T) {
 	} {
 		if _, err := catalog.Examine([]byte(inSVG(body))); err != nil {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// animated is a GIF of so many frames of one pixel on a picture of this size, with
+// colour tables of their own, as the encoder writes it.
+func animated(t *testing.T, frames, w, h int) []byte {
+	t.Helper()
+	a := &gif.GIF{Config: image.Config{Width: w, Height: h, ColorModel: color.Palette{color.Black, color.White}}}
+	for i := range frames {
+		img := image.NewPaletted(image.Rect(0, 0, 1, 1), color.Palette{color.Black, color.White, color.Gray{uint8(i)}})
+		a.Image, a.Delay = append(a.Image, img), append(a.Delay, 2)
+	}
+	var b bytes.Buffer
+	if err := gif.EncodeAll(&b, a); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// animatedPNG is a PNG with so many frame controls behind its header.
+func animatedPNG(t *testing.T, frames int) []byte {
+	whole := picture(t, asPNG)
+	control := append([]byte("fcTL"), make([]byte, 26)...)
+	chunk := binary.BigEndian.AppendUint32(nil, 26)
+	chunk = append(chunk, control...)
+	chunk = binary.BigEndian.AppendUint32(chunk, crc32.ChecksumIEEE(control))
+	return slices.Concat(whole[:33], bytes.Repeat(chunk, frames), whole[33:])
+}
+
+// animatedWebP is a WebP with so many frames, of an odd length, before its still.
+func animatedWebP(t *testing.T, frames int) []byte {
+	still := webp(t)
+	extended := "VP8X\x0a\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00\x00\x00" // animated, 1×1
+	data := slices.Concat(still[:12], []byte(extended), bytes.Repeat([]byte("ANMF\x03\x00\x00\x00abc\x00"), frames), still[12:])
+	binary.LittleEndian.PutUint32(data[4:], uint32(len(data)-8))
+	return data
+}
+
+func TestAnimations(t *testing.T) {
+	one := animated(t, 1, 1, 1) // its first 19 bytes are its header and colour table
+	comment := []byte("!\xfe\x03abc\x02,;\x00")
+	for _, test := range []struct {
+		name string
+		data []byte
+		want string // "" for what is taken
+	}{
+		{"some frames", animated(t, 1_000, 300, 250), ""},
+		{"many frames", animated(t, 1_001, 1, 1), "has 1001 frames of 1×1 pixels"},
+		{"very many frames", slices.Concat(one[:19], bytes.Repeat(one[19:len(one)-1], 100_000), one[len(one)-1:]), "has 100000 frames"},
+		{"large frames", animated(t, 9, 4_096, 4_096), "has 9 frames of 4096×4096 pixels"},
+		{"some large frames", animated(t, 8, 4_096, 4_096), ""},
+		{"many frames and no end", bytes.TrimSuffix(animated(t, 1_001, 1, 1), []byte(";")), "has 1001 frames"},
+		{"a comment", slices.Concat(one[:19], comment, one[19:]), ""},
+		{"some frames of a PNG", animatedPNG(t, 1_000), ""},
+		{"some frames of a WebP", animatedWebP(t, 1_000), ""},
+		{"many frames of a WebP", animatedWebP(t, 1_001), "has 1001 frames of 1×1 pixels"},
+		{"many frames of a PNG", animatedPNG(t, 1_001), "has 1001 frames of 3×2 pixels"},
+	} {
+		_, err := catalog.Examine(test.data)
+		if test.want == "" && err != nil {
+			t.Errorf("%s: %v", test.name, err)
+		}
+		if test.want != "" && (!errors.Is(err, catalog.ErrInvalid) || !strings.Contains(err.Error(), test.want)) {
+			t.Errorf("%s: got %v, want %s", test.name, err, test.want)
 		}
 	}
 }
