@@ -10,6 +10,9 @@
 // that means the same as before or the same as after:
 //
 //   - a publisher: its key ring first. A ring without a publisher is unused.
+//   - a publisher deleted, a site or advertiser created: first the write, then a look
+//     whether the other has happened, and if so the write is taken back. In between
+//     there may be a site without its publisher, which sells nothing.
 //   - a creative: its content first, under its hash and never changed; then the
 //     creative. Content that no creative names is unused.
 //   - an approval by hand: the approval first, then the trust anchor. Without the
@@ -229,7 +232,33 @@ func (c *Catalog) Put(ctx context.Context, e Entity, w Write) (Record, error) {
 	case next == nil:
 		return current, nil
 	}
-	return c.write(ctx, next)
+	written, err := c.write(ctx, next)
+	if err == nil && (current.Entity == nil || current.Deleted) {
+		err = c.confirmPublisher(ctx, written, w.By)
+	}
+	if err != nil {
+		return Record{}, err
+	}
+	return written, nil
+}
+
+// confirmPublisher takes back what has just been put below a publisher that somebody
+// else has deleted meanwhile. Its error says so. With [Catalog.confirmChildless] it
+// makes sure that of the two at most one succeeds: each writes first and looks then.
+func (c *Catalog) confirmPublisher(ctx context.Context, r Record, by string) error {
+	if k := r.Kind(); k != KindSite && k != KindAdvertiser {
+		return nil
+	}
+	publisher, err := c.Get(ctx, KindPublisher, parentOf(r.Entity))
+	if err != nil || !publisher.Deleted {
+		return err
+	}
+	if _, err := c.write(ctx, c.entomb(r, by)); err != nil {
+		return err
+	}
+	var p problems
+	p.reference("publisher", KindPublisher, publisher.EntityID(), false)
+	return p.err()
 }
 
 // Delete leaves a tombstone in the place of an entity. A publisher with sites or
@@ -250,7 +279,33 @@ func (c *Catalog) Delete(ctx context.Context, k Kind, id string, w Write) (Recor
 	if w.Revision != current.Revision {
 		return Record{}, conflict(k, id, current)
 	}
-	return c.write(ctx, c.entomb(current, w.By))
+	written, err := c.write(ctx, c.entomb(current, w.By))
+	if err == nil && k == KindPublisher {
+		err = c.confirmChildless(ctx, current, written, w.By)
+	}
+	if err != nil {
+		return Record{}, err
+	}
+	return written, nil
+}
+
+// confirmChildless puts a publisher back that has just been deleted, if somebody
+// else has put something below it meanwhile. Its error says so.
+func (c *Catalog) confirmChildless(ctx context.Context, before, tombstone Record, by string) error {
+	if err := c.WaitFor(ctx, tombstone.Revision); err != nil {
+		return err
+	}
+	err := c.checkChildless(ctx, before.EntityID())
+	if !errors.Is(err, ErrInvalid) {
+		return err
+	}
+	back := before
+	back.Revision, back.Updated = tombstone.Revision, c.now()
+	back.History = note(tombstone.History, Change{At: back.Updated, By: by, What: "restored"})
+	if _, err := c.write(ctx, &back); err != nil {
+		return err
+	}
+	return err
 }
 
 // checkChildless asks the leader for the sites and advertisers of a publisher that

@@ -53,9 +53,9 @@ type Step struct {
 	entity   Entity // of a write
 	base     Record // what it replaces
 	approval DocumentApproval
-	content  string // hash of what is decided on
-	campaign string // of what is decided on
-	decided  uint64 // revision of the approvals
+	content  string     // hash of what is decided on
+	campaign string     // of what is decided on
+	decided  uint64     // revision of the approvals
 	byHand   []Approval // those of them that a person has decided
 }
 

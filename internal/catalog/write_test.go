@@ -359,6 +359,38 @@ func TestPublisherWithSitesStays(t *testing.T) {
 	})
 }
 
+// A publisher is never deleted under what is created below it.
+func TestDeletingAPublisherRacesWithItsChildren(t *testing.T) {
+	w := newWorld(t, catalog.Config{})
+	w.run()
+	for i := range 200 {
+		publisher, child := examplePublisher(), exampleAdvertiser()
+		publisher.ID = fmt.Sprint("p", i)
+		child.ID, child.Publisher = fmt.Sprint("a", i), publisher.ID
+		r := w.put(publisher)
+		var g sync.WaitGroup
+		var created, deleted error
+		g.Go(func() { _, created = w.Put(w.ctx, child, catalog.Write{By: "one"}) })
+		g.Go(func() {
+			_, deleted = w.Delete(w.ctx, catalog.KindPublisher, publisher.ID, catalog.Write{By: "other", Revision: r.Revision})
+		})
+		g.Wait()
+		if created == nil && deleted == nil {
+			t.Fatalf("%s was deleted, %s created below it", publisher.ID, child.ID)
+		}
+		for _, err := range []error{created, deleted} {
+			if err != nil && !errors.Is(err, catalog.ErrInvalid) {
+				t.Error(err)
+			}
+		}
+		above, _ := w.Get(w.ctx, publisher.Kind(), publisher.ID)
+		below, err := w.Get(w.ctx, child.Kind(), child.ID)
+		if above.Deleted && err == nil && !below.Deleted {
+			t.Fatalf("%s has no publisher: %v, %v", child.ID, created, deleted)
+		}
+	}
+}
+
 func TestAudit(t *testing.T) {
 	inWorld(t, catalog.Config{}, func(w *world) {
 		w.example()
