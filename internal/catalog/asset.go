@@ -385,11 +385,13 @@ func fragments(a xml.Attr) (ids []string, err error) {
 	rest, found := a.Value, a.Name.Local == "href"
 	for {
 		if !found {
-			i := strings.Index(strings.ToLower(rest), "url")
-			if i < 0 {
+			for len(rest) >= len("url") && !strings.EqualFold(rest[:len("url")], "url") {
+				rest = rest[1:]
+			}
+			if len(rest) < len("url") {
 				return ids, nil
 			}
-			rest = rest[i+len("url"):]
+			rest = rest[len("url"):]
 		}
 		_, id, _ := strings.Cut(rest, "#")
 		if end := strings.IndexAny(id, `'")`); end >= 0 {

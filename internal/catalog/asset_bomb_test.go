@@ -82,12 +82,15 @@ var bombs = map[string]struct{ body, want string }{
 	"a deep chain, known": {levels(17, func(i int) string {
 		return fmt.Sprintf(`<use id="x%d" href="#x%d"/>`, i, i-1)
 	}) + `<use href="#x17"/>`, "nested deeper than 16"},
-	"itself":            {`<use id="a" href="#a"/>`, "in a circle"},
-	"what it is in":     {`<g id="a"><use href="#a"/></g>`, "in a circle"},
-	"each other":        {`<g id="a"><use href="#b"/></g><g id="b"><use href="#a"/></g>`, "in a circle"},
-	"a pattern of it":   {`<pattern id="a"><rect fill="url(#a)"/></pattern>`, "in a circle"},
-	"a pattern in it":   {`<g fill="url(#a)"><pattern id="a"><rect/></pattern></g>`, "in a circle"},
-	"a mask of it":      {`<mask id="a" mask="url(#a)"/>`, "in a circle"},
+	"itself":          {`<use id="a" href="#a"/>`, "in a circle"},
+	"what it is in":   {`<g id="a"><use href="#a"/></g>`, "in a circle"},
+	"each other":      {`<g id="a"><use href="#b"/></g><g id="b"><use href="#a"/></g>`, "in a circle"},
+	"a pattern of it": {`<pattern id="a"><rect fill="url(#a)"/></pattern>`, "in a circle"},
+	"a pattern in it": {`<g fill="url(#a)"><pattern id="a"><rect/></pattern></g>`, "in a circle"},
+	"a mask of it":    {`<mask id="a" mask="url(#a)"/>`, "in a circle"},
+	"many urls": {
+		`<pattern id="a">` + strings.Repeat(`<rect/>`, 10) + `</pattern><rect fill="` + strings.Repeat(`url(#a)`, 700_000) + `"/>`, "draw too much",
+	},
 	"many elements":     {strings.Repeat(`<g/>`, 50_000), "more than 50000 elements"},
 	"an id in disguise": {`<rect id="a"/><use href="#%61"/>`, "refers to"},
 	"an id with a view": {`<rect fill="url(#svgView(a))"/>`, "refers to"},
