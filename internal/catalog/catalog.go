@@ -140,11 +140,11 @@ func (c *Catalog) WaitFor(ctx context.Context, revision uint64) error {
 // publish makes a snapshot the current one and wakes who waits for it.
 func (c *Catalog) publish(s *Snapshot) {
 	first := s.Loaded() && !c.Snapshot().Loaded()
+	c.mu.Lock() // whoever has this snapshot has the channel for the next
 	c.current.Store(s)
 	if first {
 		close(c.loaded)
 	}
-	c.mu.Lock()
 	close(c.changed)
 	c.changed = make(chan struct{})
 	c.mu.Unlock()

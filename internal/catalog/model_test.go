@@ -327,7 +327,7 @@ func TestCatalogAgainstTheModel(t *testing.T) {
 		seen := map[string]int{} // what has happened at least once
 		runs := 0
 		rapid.Check(bubbled{t}, func(rt *rapid.T) {
-			if runs++; runs > 20 && os.Getenv("DECKLE_SLOW") == "" {
+			if runs++; runs > 60 && os.Getenv("DECKLE_SLOW") == "" {
 				return
 			}
 			ctx, stop := context.WithCancel(t.Context())

@@ -72,9 +72,9 @@ const settleAgain = 5 * time.Second
 func (c *Catalog) settle(ctx context.Context) error {
 	for ctx.Err() == nil {
 		c.mu.Lock()
-		changed := c.changed
+		changed, s := c.changed, c.Snapshot()
 		c.mu.Unlock()
-		retry := c.settleOnce(ctx, c.Snapshot())
+		retry := c.settleOnce(ctx, s)
 		var again <-chan time.Time
 		if retry {
 			again = time.After(settleAgain)
