@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -152,15 +153,31 @@ func (p *Page) Do(actions ...chromedp.Action[chromedp.Void]) {
 }
 
 // WaitFor returns when the JavaScript expression is true. It ends the test, with
-// what the page has said, when it does not become true within [Patience].
+// what the page has said, when it does not become true within [Patience]. The tab
+// may be on its way to another document, where it is asked again.
 func (p *Page) WaitFor(expression string) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, Patience+time.Second)
 	defer cancel()
 	poll := chromedp.Poll[any](expression, chromedp.WithPollingInterval(20*time.Millisecond), chromedp.WithPollingTimeout(Patience))
-	if _, err := chromedp.Run(ctx, poll); err != nil {
+	_, err := chromedp.Run(ctx, poll)
+	for err != nil && onItsWay(err) && ctx.Err() == nil {
+		_, err = chromedp.Run(ctx, poll)
+	}
+	if err != nil {
 		p.t.Fatalf("wait for %s: %v\nconsole:\n%s", expression, err, p.transcript())
 	}
+}
+
+// onItsWay reports whether a document went away while it was asked: the protocol
+// has no code of its own for that.
+func onItsWay(err error) bool {
+	for _, text := range []string{"Cannot find context", "context was destroyed", "target navigated"} {
+		if strings.Contains(err.Error(), text) {
+			return true
+		}
+	}
+	return false
 }
 
 // Eval is the value of a JavaScript expression, or what its promise becomes,
