@@ -6,8 +6,9 @@ import (
 	"sync"
 )
 
-// maxAhead is about how many decoded bytes of a page are read before its reader
-// takes them: while a hold lasts the origin's worker can finish and go.
+// maxAhead is about how many decoded bytes of a page are read before they are
+// taken: while a hold lasts the origin's worker can finish and go. What was taken
+// and waits for a slow reader comes on top, once more as much.
 const maxAhead = 256 << 10
 
 // readAhead reads a body in the background, so that whoever writes the page can

@@ -141,6 +141,8 @@ func (e *Edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	site.plain.ServeHTTP(w, withVisit(r, v))
 }
 
+// handler is who answers for a raw path: an exact key, else the longest prefix;
+// nil: it is the site's.
 func (o Own) handler(path string) http.Handler {
 	if h, ok := o[path]; ok {
 		return h
