@@ -13,7 +13,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -65,8 +64,14 @@ type Own map[string]http.Handler
 type Config struct {
 	Sites          []Site
 	Consent        consent.Config
-	TrustedProxies []netip.Prefix // peers whose X-Forwarded-* are believed
-	AuctionEnabled bool           // false: slots and client, no bids
+	TrustedProxies Peers
+	AuctionEnabled bool // false: slots and client, no bids
+
+	// Head is told what a page with slots says of itself, once per page that says
+	// something, when its head has ended: see [HeadMeta]. The URL is the whole one,
+	// with its query. It is called by the goroutine that the reader waits for, so it
+	// must not block. It may be nil.
+	Head func(site, url string, m HeadMeta)
 
 	// Dial makes the connections to origins. Defaults to a dialer that takes at most
 	// five seconds.
@@ -125,7 +130,7 @@ func (e *Edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.ServeHTTP(w, r)
 		return
 	}
-	site, ok := e.sites[hostname(e.publicHost(r))]
+	site, ok := e.sites[hostname(e.config.TrustedProxies.Host(r))]
 	if !ok {
 		e.metrics.misdirected.Inc()
 		refuse(w, http.StatusMisdirectedRequest, "No site is configured for this host.")
@@ -199,7 +204,7 @@ func (e *Edge) page(w http.ResponseWriter, r *http.Request, v *visit) {
 
 // auctionRequest is what the bidders are asked for a visit.
 func (e *Edge) auctionRequest(r *http.Request, v *visit) *auction.Request {
-	host := hostname(e.publicHost(r))
+	host := hostname(e.config.TrustedProxies.Host(r))
 	return &auction.Request{
 		ID:      newID(),
 		Slots:   v.gptSlots(),
@@ -207,13 +212,13 @@ func (e *Edge) auctionRequest(r *http.Request, v *visit) *auction.Request {
 		Site: auction.Site{
 			ID:     v.site.ID,
 			Domain: host,
-			Page:   e.publicScheme(r) + "://" + e.publicHost(r) + rawPath(r),
+			Page:   e.config.TrustedProxies.Scheme(r) + "://" + e.config.TrustedProxies.Host(r) + rawPath(r),
 			Ref:    withoutQuery(r.Referer()),
 			SChain: v.site.SChain, BAdv: v.site.BAdv, BCat: v.site.BCat,
 		},
 		Device: auction.Device{
 			UA:       r.UserAgent(),
-			IP:       v.consent.Address(e.clientAddr(r)),
+			IP:       v.consent.Address(e.config.TrustedProxies.ClientAddr(r)),
 			Language: primaryLanguage(r.Header.Get("Accept-Language")),
 		},
 		Consent:     v.consent,

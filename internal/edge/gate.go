@@ -80,7 +80,7 @@ func (e *Edge) gate(r *http.Request, v *visit) outcome {
 		return outcomeNotNavigation
 	case isSpeculative(r.Header):
 		return outcomePrefetch
-	case isBot(r.UserAgent()):
+	case IsBot(r.UserAgent()):
 		return outcomeBot
 	}
 	v.consent = consent.Read(r.Header, e.config.Consent)
@@ -148,8 +148,10 @@ var bots = sync.OnceValue(func() []string {
 	return parts
 })
 
-// isBot reports whether a User-Agent is empty or names a program of bots.txt.
-func isBot(agent string) bool {
+// IsBot reports whether a User-Agent is empty or names a program of a list that
+// comes with this package. It is a list: a program that calls itself a browser is
+// none.
+func IsBot(agent string) bool {
 	if strings.TrimSpace(agent) == "" {
 		return true
 	}

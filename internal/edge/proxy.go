@@ -84,14 +84,14 @@ func (s *siteProxy) toOrigin(pr *httputil.ProxyRequest) {
 	pr.Out.URL = target(s.Origin, pr.In.RequestURI)
 	pr.Out.Host = s.HostHeader
 	if s.HostHeader == "" {
-		pr.Out.Host = s.edge.publicHost(pr.In)
+		pr.Out.Host = s.edge.config.TrustedProxies.Host(pr.In)
 	}
 	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
 		pr.Out.Header.Del(name) // what a stranger wrote there
 	}
-	pr.Out.Header["X-Forwarded-For"] = []string{s.edge.forwardedFor(pr.In)}
-	pr.Out.Header["X-Forwarded-Host"] = []string{s.edge.publicHost(pr.In)}
-	pr.Out.Header["X-Forwarded-Proto"] = []string{s.edge.publicScheme(pr.In)}
+	pr.Out.Header["X-Forwarded-For"] = []string{s.edge.config.TrustedProxies.forwardedFor(pr.In)}
+	pr.Out.Header["X-Forwarded-Host"] = []string{s.edge.config.TrustedProxies.Host(pr.In)}
+	pr.Out.Header["X-Forwarded-Proto"] = []string{s.edge.config.TrustedProxies.Scheme(pr.In)}
 	if _, ok := pr.In.Header["User-Agent"]; !ok {
 		pr.Out.Header["User-Agent"] = nil // else net/http names itself
 	}

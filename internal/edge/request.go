@@ -32,68 +32,6 @@ func hostname(host string) string {
 	return strings.ToLower(strings.TrimSuffix(name, "."))
 }
 
-// trusted reports whether a is one of the configured proxies.
-func (e *Edge) trusted(a netip.Addr) bool {
-	for _, p := range e.config.TrustedProxies {
-		if p.Contains(a) {
-			return true
-		}
-	}
-	return false
-}
-
-// peer is the address at the other end of the connection.
-func peer(r *http.Request) netip.Addr {
-	ap, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		return netip.Addr{}
-	}
-	return ap.Addr().Unmap()
-}
-
-// clientAddr is the reader's address: the last one in X-Forwarded-For that none
-// of the trusted proxies is, as told by trusted proxies only.
-func (e *Edge) clientAddr(r *http.Request) netip.Addr {
-	a := peer(r)
-	hops := strings.Split(strings.Join(r.Header["X-Forwarded-For"], ","), ",")
-	for i := len(hops) - 1; i >= 0 && e.trusted(a); i-- {
-		hop, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
-		if err != nil {
-			break
-		}
-		a = hop.Unmap()
-	}
-	return a
-}
-
-// forwardedFor is the X-Forwarded-For for the origin: what trusted proxies said,
-// and our peer.
-func (e *Edge) forwardedFor(r *http.Request) string {
-	a := peer(r)
-	if !e.trusted(a) || r.Header.Get("X-Forwarded-For") == "" {
-		return a.String()
-	}
-	return strings.Join(r.Header["X-Forwarded-For"], ", ") + ", " + a.String()
-}
-
-// publicHost is the host that the reader asked for, with its port.
-func (e *Edge) publicHost(r *http.Request) string {
-	if h := r.Header.Get("X-Forwarded-Host"); h != "" && e.trusted(peer(r)) {
-		return h
-	}
-	return r.Host
-}
-
-func (e *Edge) publicScheme(r *http.Request) string {
-	if p := r.Header.Get("X-Forwarded-Proto"); (p == "http" || p == "https") && e.trusted(peer(r)) {
-		return p
-	}
-	if r.TLS != nil {
-		return "https"
-	}
-	return "http"
-}
-
 // withoutQuery cuts query and fragment off a URL: they may say who the reader is.
 func withoutQuery(u string) string {
 	if i := strings.IndexAny(u, "?#"); i >= 0 {
