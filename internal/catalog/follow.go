@@ -346,7 +346,7 @@ func (s *state) followKeys(change store.Change) error {
 	if change.Deleted || len(parts) != 2 || Kind(parts[0]) != KindPublisher {
 		return nil
 	}
-	ring, err := decodeRing(change.Value)
+	ring, err := decodeRing(change.Value, change.Revision)
 	if err != nil {
 		return err
 	}

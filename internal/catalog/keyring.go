@@ -16,6 +16,9 @@ import (
 type KeyRing struct {
 	Current  Key  `json:"current"`            // signs
 	Previous *Key `json:"previous,omitempty"` // verifies as well
+
+	History  []Change `json:"history,omitempty"` // who rotated them: the last 16, the oldest first
+	Revision uint64   `json:"-"`                 // for [Catalog.RotateKeys]
 }
 
 // A Key is an HMAC-SHA256 key.
@@ -32,8 +35,8 @@ func (c *Catalog) newKey() Key {
 	return Key{Secret: secret, Created: c.now()}
 }
 
-func decodeRing(value []byte) (*KeyRing, error) {
-	ring := &KeyRing{}
+func decodeRing(value []byte, revision uint64) (*KeyRing, error) {
+	ring := &KeyRing{Revision: revision}
 	if err := json.Unmarshal(value, ring); err != nil {
 		return nil, errors.New("key ring cannot be read") // without what is in it
 	}
@@ -62,32 +65,40 @@ func (c *Catalog) makeRing(ctx context.Context, publisher string) error {
 	return nil
 }
 
-// RotateKeys gives a publisher a new current key. The present one becomes the
-// previous one, and what the previous one has signed is worth nothing any more: two
-// rotations within the life of a token make it invalid. Somebody else's rotation at
-// the same time is a [*ConflictError].
-func (c *Catalog) RotateKeys(ctx context.Context, publisher string) error {
+// RotateKeys gives a publisher a new current key, and returns the ring. The present
+// key becomes the previous one, and what the previous one has signed is worth nothing
+// any more: two rotations within the life of a token make it invalid. w names the
+// ring's revision; a ring that somebody else has rotated meanwhile is a
+// [*ConflictError]. The audit log has it under the publisher.
+func (c *Catalog) RotateKeys(ctx context.Context, publisher string, w Write) (KeyRing, error) {
+	if err := w.check(); err != nil {
+		return KeyRing{}, err
+	}
 	if !idPattern.MatchString(publisher) {
-		return fmt.Errorf("keys of publisher %s: %w", quote(publisher), ErrNotFound)
+		return KeyRing{}, fmt.Errorf("keys of publisher %s: %w", quote(publisher), ErrNotFound)
 	}
 	entry, err := c.keys.Get(ctx, key(KindPublisher, publisher))
 	if errors.Is(err, store.ErrNotFound) {
-		return fmt.Errorf("keys of publisher %q: %w", publisher, ErrNotFound)
+		return KeyRing{}, fmt.Errorf("keys of publisher %q: %w", publisher, ErrNotFound)
 	}
 	if err != nil {
-		return fmt.Errorf("read keys of publisher %q: %w", publisher, err)
+		return KeyRing{}, fmt.Errorf("read keys of publisher %q: %w", publisher, err)
 	}
-	ring, err := decodeRing(entry.Value)
+	if entry.Revision != w.Revision {
+		return KeyRing{}, &ConflictError{Kind: KindPublisher, ID: publisher, Revision: entry.Revision}
+	}
+	ring, err := decodeRing(entry.Value, entry.Revision)
 	if err != nil {
-		return fmt.Errorf("read keys of publisher %q: %w", publisher, err)
+		return KeyRing{}, fmt.Errorf("read keys of publisher %q: %w", publisher, err)
 	}
 	next := KeyRing{Current: c.newKey(), Previous: &ring.Current}
-	_, err = c.keys.Put(ctx, key(KindPublisher, publisher), mustEncode(next), entry.Revision)
+	next.History = note(ring.History, Change{At: next.Current.Created, By: w.By, What: "rotated the keys of"})
+	next.Revision, err = c.keys.Put(ctx, key(KindPublisher, publisher), mustEncode(next), entry.Revision)
 	if errors.Is(err, store.ErrConflict) {
-		return &ConflictError{Kind: KindPublisher, ID: publisher, Revision: entry.Revision}
+		return KeyRing{}, &ConflictError{Kind: KindPublisher, ID: publisher, Revision: entry.Revision}
 	}
 	if err != nil {
-		return fmt.Errorf("rotate keys of publisher %q: %w", publisher, err)
+		return KeyRing{}, fmt.Errorf("rotate keys of publisher %q: %w", publisher, err)
 	}
-	return nil
+	return next, nil
 }

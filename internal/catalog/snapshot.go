@@ -235,6 +235,11 @@ func (s *Snapshot) Audit(limit int) []Event {
 			}
 		}
 	}
+	for publisher, ring := range s.rings {
+		for _, c := range ring.History {
+			all = append(all, Event{key(KindPublisher, publisher), c})
+		}
+	}
 	for site, approvals := range s.approvals {
 		for creative, a := range approvals {
 			for _, c := range a.History {

@@ -579,15 +579,22 @@ func TestPublisherKeys(t *testing.T) {
 			t.Error("the ring has changed")
 		}
 
-		if err := w.RotateKeys(w.ctx, "yuki"); err != nil {
+		seen := ring.Revision
+		if _, err := w.RotateKeys(w.ctx, "yuki", catalog.Write{By: "ana", Revision: seen}); err != nil {
 			t.Fatal(err)
 		}
 		rotated, _ := w.settled().KeyRing("yuki")
+		if a := w.settled().Audit(1); a[0].Key != "publisher/yuki" || a[0].By != "ana" || a[0].What != "rotated the keys of" {
+			t.Errorf("audit log has %+v", a)
+		}
+		if _, err := w.RotateKeys(w.ctx, "yuki", catalog.Write{By: "ana", Revision: seen}); !errors.Is(err, catalog.ErrConflict) {
+			t.Errorf("a second rotation by somebody who has seen none: %v", err)
+		}
 		if rotated.Previous == nil || string(rotated.Previous.Secret) != string(ring.Current.Secret) ||
 			string(rotated.Current.Secret) == string(ring.Current.Secret) {
 			t.Error("the current key has not become the previous one")
 		}
-		if err := w.RotateKeys(w.ctx, "nobody"); !errors.Is(err, catalog.ErrNotFound) {
+		if _, err := w.RotateKeys(w.ctx, "nobody", catalog.Write{By: "ana"}); !errors.Is(err, catalog.ErrNotFound) {
 			t.Errorf("keys of nobody: %v", err)
 		}
 		if _, ok := w.settled().KeyRing("nobody"); ok {
