@@ -269,7 +269,15 @@ func dump(n *html.Node) string {
 // In script data after <!-- it takes a < that no letter and no / follows for the
 // end of the escape (script data escaped less-than sign state, 13.2.5.23: it is
 // to be reconsumed in the script data escaped state).
+//
+// It drops a newline at the start of a pre or listing that is still empty, also
+// when tokens that were ignored stand before it; the standard drops one only if it
+// is the very next token (13.2.6.4.7, "A start tag whose tag name is one of: pre,
+// listing").
 func deviates(doc string) bool {
+	if lateNewline.MatchString(doc) {
+		return true
+	}
 	_, rest, _ := strings.Cut(strings.ToLower(doc), "<script")
 	for {
 		_, after, ok := strings.Cut(rest, "<!--")
@@ -284,4 +292,7 @@ func deviates(doc string) bool {
 	}
 }
 
-var escapedLess = regexp.MustCompile(`<[^/a-z]`)
+var (
+	escapedLess = regexp.MustCompile(`<[^/a-z]`)
+	lateNewline = regexp.MustCompile(`(?i)<(?:pre|listing)\b[^<]*>(?:<[^<]*>|\x00)+[\r\n]`)
+)
