@@ -1,0 +1,207 @@
+// Package clock takes a node out of service whose clock is too far from the
+// store's.
+//
+// Tokens of one node are verified by others, by their clocks. That is harmless as
+// long as two of them differ by less than max_skew, and so as long as none is
+// further than half of it from the one clock that all can read: the store's, which
+// stamps what is written to it. A node beyond that answers no batch and takes no
+// beacon. Pages go on: nothing in them is compared across nodes.
+package clock
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"deckle/internal/obs"
+	"deckle/internal/store"
+)
+
+// Config configures a [Clock]. The zero value is ready to use.
+type Config struct {
+	// MaxSkew is the most by which the clocks of two nodes may differ. Defaults to 2
+	// minutes.
+	MaxSkew time.Duration
+
+	// Every is the time between two measurements. Defaults to 30 seconds.
+	Every time.Duration
+
+	Log *slog.Logger // defaults to silence
+}
+
+func (c Config) withDefaults() Config {
+	if c.MaxSkew == 0 {
+		c.MaxSkew = 2 * time.Minute
+	}
+	if c.Every == 0 {
+		c.Every = 30 * time.Second
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// again is the time to the next measurement after one that failed.
+const again = 5 * time.Second
+
+// A Clock knows how far this node's clock is off the store's. All methods may be
+// called concurrently.
+type Clock struct {
+	kv     store.KV
+	config Config
+	offset prometheus.GaugeFunc
+
+	// key and revision belong to Run. The key is this process's alone: nobody else
+	// writes it, and it is gone with the bucket's age limit.
+	key      string
+	revision uint64
+
+	mu   sync.Mutex
+	last measurement // zero: there has been none
+	err  error       // why the newest attempt gave none
+}
+
+// A measurement is what one write to the store has told.
+type measurement struct {
+	offset time.Duration // of the store's clock from ours; positive: ours is behind
+	within time.Duration // the offset is right to ± this: half of how long the write took
+	at     time.Time
+}
+
+// New makes a clock that measures by writing to a bucket, at best one that forgets
+// by itself. It knows nothing until [Clock.Run].
+func New(kv store.KV, c Config) *Clock {
+	cl := &Clock{kv: kv, config: c.withDefaults(), key: "clock/" + rand.Text()}
+	cl.offset = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Namespace: "deckle", Subsystem: "clock", Name: "offset_seconds",
+		Help: "How far the store's clock is ahead of this node's, as last measured.",
+	}, func() float64 { return cl.newest().offset.Seconds() })
+	return cl
+}
+
+// Register makes the clock's figure known to r.
+func (c *Clock) Register(r prometheus.Registerer) error { return r.Register(c.offset) }
+
+// Run measures until ctx is done; then it returns nil.
+func (c *Clock) Run(ctx context.Context) error {
+	for {
+		next := c.config.Every
+		was, _ := c.Ready()
+		m, err := c.measure(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			next = min(next, again)
+		}
+		c.note(m, err)
+		if is, why := c.Ready(); is != was {
+			c.config.Log.Warn("clock", "in_service", is, "reason", why)
+		}
+		select {
+		case <-time.After(next):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// measure writes once and compares the store's time of it with ours before and
+// after.
+func (c *Clock) measure(ctx context.Context) (measurement, error) {
+	before := time.Now()
+	revision, err := c.kv.Put(ctx, c.key, []byte("t"), c.revision)
+	took := time.Since(before)
+	if errors.Is(err, store.ErrConflict) {
+		return measurement{}, c.relearn(ctx) // an answer was lost, or the value is too old
+	}
+	if err != nil {
+		return measurement{}, err
+	}
+	c.revision = revision
+	entry, err := c.kv.Get(ctx, c.key)
+	if err != nil {
+		return measurement{}, err
+	}
+	m := measurement{offset: entry.Time.Sub(before.Add(took / 2)), within: took / 2, at: before}
+	if m.within > c.limit()/2 {
+		return measurement{}, fmt.Errorf("a write took %v: too long to tell the store's time from", took)
+	}
+	return m, nil
+}
+
+// relearn finds out over which revision to write the next time.
+func (c *Clock) relearn(ctx context.Context) error {
+	entry, err := c.kv.Get(ctx, c.key)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	c.revision = entry.Revision
+	return errors.New("the key had another revision than we believed")
+}
+
+func (c *Clock) note(m measurement, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.err = err
+	if err == nil {
+		c.last = m
+	}
+}
+
+func (c *Clock) newest() measurement {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.last
+}
+
+// limit is how far off a clock may be.
+func (c *Clock) limit() time.Duration { return c.config.MaxSkew / 2 }
+
+// Ready reports whether this node may answer batches and take beacons, and if not,
+// why. It may not before the first measurement. While the store is out of reach
+// what was measured last holds: a clock drifts by seconds in a day.
+func (c *Clock) Ready() (ok bool, why string) {
+	m := c.newest()
+	switch {
+	case m.at.IsZero():
+		return false, "this node's clock has not been compared with the store's yet"
+	case m.offset.Abs()+m.within > c.limit():
+		return false, fmt.Sprintf("this node's clock is %s the store's, %v are allowed: set it right (NTP)", m, c.limit())
+	}
+	return true, ""
+}
+
+// String says how the clock stands: "1m3.2s behind".
+func (m measurement) String() string {
+	word := "behind"
+	if m.offset < 0 {
+		word = "ahead of"
+	}
+	return fmt.Sprintf("%v %s", m.offset.Abs().Round(time.Millisecond), word)
+}
+
+// Check says the same for readiness. A node that may not is not ready; its pages go
+// on all the same, so whoever wants it to keep their traffic degrades that.
+func (c *Clock) Check() obs.Check {
+	check := obs.Check{Part: "clock", State: obs.OK}
+	ok, why := c.Ready()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if check.Note = why; !ok {
+		check.State = obs.NotReady
+	} else {
+		check.Note = fmt.Sprintf("%v the store's", c.last)
+	}
+	if c.err != nil {
+		check.Note += "; not measured any more: " + c.err.Error()
+	}
+	return check
+}
