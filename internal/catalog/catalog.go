@@ -122,17 +122,37 @@ func (c *Catalog) Taxonomies() (content, products *Taxonomy) {
 // WaitFor returns when the snapshot holds everything up to a revision of the
 // catalog, so that a page shows what its reader has just written; or ctx's error.
 func (c *Catalog) WaitFor(ctx context.Context, revision uint64) error {
+	if err := c.wait(ctx, func(s *Snapshot) bool { return s.Revision() >= revision }); err != nil {
+		return fmt.Errorf("wait for revision %d of the catalog: %w", revision, err)
+	}
+	return nil
+}
+
+// WaitForKeys is WaitFor for the key ring of a publisher.
+func (c *Catalog) WaitForKeys(ctx context.Context, publisher string, revision uint64) error {
+	err := c.wait(ctx, func(s *Snapshot) bool {
+		ring, ok := s.KeyRing(publisher)
+		return ok && ring.Revision >= revision
+	})
+	if err != nil {
+		return fmt.Errorf("wait for keys of publisher %q: %w", publisher, err)
+	}
+	return nil
+}
+
+// wait returns when a snapshot is as it is waited for, or ctx's error.
+func (c *Catalog) wait(ctx context.Context, until func(*Snapshot) bool) error {
 	for {
 		c.mu.Lock()
 		changed := c.changed
 		c.mu.Unlock()
-		if s := c.Snapshot(); s.Loaded() && s.Revision() >= revision {
+		if s := c.Snapshot(); s.Loaded() && until(s) {
 			return nil
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return fmt.Errorf("wait for revision %d of the catalog: %w", revision, ctx.Err())
+			return ctx.Err()
 		}
 	}
 }

@@ -580,7 +580,12 @@ func TestPublisherKeys(t *testing.T) {
 		}
 
 		seen := ring.Revision
-		if _, err := w.RotateKeys(w.ctx, "yuki", catalog.Write{By: "ana", Revision: seen}); err != nil {
+		time.Sleep(time.Second) // the clock of the bubble
+		made, err := w.RotateKeys(w.ctx, "yuki", catalog.Write{By: "ana", Revision: seen})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.WaitForKeys(w.ctx, "yuki", made.Revision); err != nil {
 			t.Fatal(err)
 		}
 		rotated, _ := w.settled().KeyRing("yuki")
