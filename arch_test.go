@@ -20,7 +20,7 @@ var layers = [][]string{
 	{"deckle/internal/edge", "deckle/internal/dashboard/access"},
 	{"deckle/internal/dashboard/api"},
 	{"deckle/internal/dashboard"},
-	{"deckle/internal/sim", "deckle/internal/sim/browser", "deckle/internal/sim/desk"},
+	{"deckle/internal/sim", "deckle/internal/sim/browser", "deckle/internal/sim/desk", "deckle/internal/sim/readers"},
 	{"deckle/cmd/deckle", "deckle/web/build"}, // programs
 }
 
