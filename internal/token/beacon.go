@@ -33,8 +33,8 @@ type Beacon struct {
 func (r *Ring) MintBeacon(e Event, b Beacon, now time.Time) string {
 	g := r.current.signer()
 	defer r.current.signers.Put(g)
-	nonce := string(g.slot(&b.Slot, now))
-	g.sealed(b.Price, e, nonce)
+	g.slot(&b.Slot, now)
+	g.sealed(b.Price, e)
 	g.field(b.RequestID)
 	g.leases(b.Leases)
 	g.flag(b.Dogeared)
@@ -48,21 +48,20 @@ func (v *Verifier) Beacon(e Event, text string, now time.Time) (Beacon, error) {
 	if err != nil {
 		return Beacon{}, err
 	}
-	r := reader{o: o}
-	s, bucket := r.slot()
+	s, bucket := o.slot()
 	b := Beacon{
 		Slot:      s,
-		RequestID: r.request(fieldRequest),
-		Leases:    r.leases(fieldLeases),
-		Dogeared:  r.flag(fieldDogeared),
-		Category:  r.text(fieldCategory),
+		RequestID: o.request(fieldRequest),
+		Leases:    o.leases(fieldLeases),
+		Dogeared:  o.flag(fieldDogeared),
+		Category:  o.text(fieldCategory),
 	}
 	var sealed [8]byte
-	r.bytes(fieldPrice, sealed[:])
-	if r.bad {
+	o.bytes(fieldPrice, sealed[:])
+	if o.bad {
 		return Beacon{}, &Error{BadPayload}
 	}
-	k := v.key(s.Site, o, fieldBucket, string(e))
+	k := v.key(s.Site, &o, fieldBucket, string(e))
 	if k == nil {
 		return Beacon{}, &Error{BadSignature}
 	}
@@ -80,46 +79,47 @@ func (v *Verifier) window(e Event) time.Duration {
 	return v.BeaconWindow
 }
 
-// sealed adds the price, sealed.
-func (g *signer) sealed(price deckle.Money, e Event, nonce string) {
+// sealed adds the price, sealed with the nonce that has just been added.
+func (g *signer) sealed(price deckle.Money, e Event) {
 	var b [8]byte
-	binary.BigEndian.PutUint64(b[:], uint64(price)^g.pad(e, nonce))
+	binary.BigEndian.PutUint64(b[:], uint64(price)^pad(g, e, g.payload[len(g.payload)-nonceText:]))
 	g.payload = encoding.AppendEncode(append(g.payload, '|'), b[:])
 }
 
 func (k *key) unsealed(sealed [8]byte, e Event, nonce string) deckle.Money {
 	g := k.signer()
 	defer k.signers.Put(g)
-	return deckle.Money(binary.BigEndian.Uint64(sealed[:]) ^ g.pad(e, nonce))
+	return deckle.Money(binary.BigEndian.Uint64(sealed[:]) ^ pad(g, e, nonce))
 }
 
 // pad is what a price is sealed with. It is used once: the nonce is the token's own.
-func (g *signer) pad(e Event, nonce string) uint64 {
+func pad[T string | []byte](g *signer, e Event, nonce T) uint64 {
 	g.text = append(append(g.text[:0], "price|"...), e...)
 	g.text = append(append(g.text, '|'), nonce...)
 	return binary.BigEndian.Uint64(g.hmac())
 }
 
+// leases adds the list, which is escaped within and then again as every field.
 func (g *signer) leases(ids []string) {
-	var list []byte
+	g.list = g.list[:0]
 	for i, id := range ids {
 		if i > 0 {
-			list = append(list, ',')
+			g.list = append(g.list, ',')
 		}
-		list = appendEscaped(list, id, ',')
+		g.list = appendEscaped(g.list, id, ',')
 	}
-	g.field(string(list))
+	g.payload = appendEscaped(append(g.payload, '|'), g.list, '|')
 }
 
-func (r *reader) leases(i int) []string {
-	list := r.text(i)
+func (o *opened) leases(i int) []string {
+	list := o.text(i)
 	if list == "" {
 		return nil
 	}
 	ids := make([]string, 0, 1+strings.Count(list, ","))
 	for raw := range strings.SplitSeq(list, ",") {
 		id, ok := unescape(raw, ',')
-		r.bad = r.bad || !ok || id == ""
+		o.bad = o.bad || !ok || id == ""
 		ids = append(ids, id)
 	}
 	return ids
@@ -133,15 +133,15 @@ func (g *signer) flag(set bool) {
 	}
 }
 
-func (r *reader) flag(i int) bool {
-	raw := r.o.raw[i]
-	r.bad = r.bad || raw != "0" && raw != "1"
+func (o *opened) flag(i int) bool {
+	raw := o.raw[i]
+	o.bad = o.bad || raw != "0" && raw != "1"
 	return raw == "1"
 }
 
 // request reads a request id.
-func (r *reader) request(i int) string {
-	raw := r.o.raw[i]
-	r.bad = r.bad || len(raw) != 16 || strings.Trim(raw, "0123456789abcdef") != ""
+func (o *opened) request(i int) string {
+	raw := o.raw[i]
+	o.bad = o.bad || len(raw) != 16 || strings.Trim(raw, "0123456789abcdef") != ""
 	return raw
 }

@@ -32,13 +32,12 @@ func (v *Verifier) Debug(text, site string, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	r := reader{o: o}
-	of, bucket := r.text(debugSite), int64(r.number(debugBucket, 63))
-	r.nonce(debugNonce)
+	of, bucket := o.text(debugSite), int64(o.number(debugBucket, 63))
+	o.nonce(debugNonce)
 	switch {
-	case r.bad:
+	case o.bad:
 		return &Error{BadPayload}
-	case of != site || v.key(of, o, debugBucket, debugLiteral) == nil:
+	case of != site || v.key(of, &o, debugBucket, debugLiteral) == nil:
 		return &Error{BadSignature}
 	}
 	return checkAge(bucket, now, DebugWindow, DebugWindow)

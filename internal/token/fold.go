@@ -1,7 +1,8 @@
 package token
 
 import (
-	"fmt"
+	"encoding/binary"
+	"encoding/hex"
 	"time"
 
 	"github.com/zeebo/xxh3"
@@ -47,8 +48,8 @@ func (r *Ring) MintFold(s Slot, now time.Time) string {
 	return g.token(foldLiteral)
 }
 
-// slot adds the fields that folds and beacons share, and returns the nonce's text.
-func (g *signer) slot(s *Slot, now time.Time) (nonce []byte) {
+// slot adds the fields that folds and beacons share.
+func (g *signer) slot(s *Slot, now time.Time) {
 	g.first(s.Site)
 	g.field(s.URL)
 	g.field(s.Slot)
@@ -57,22 +58,22 @@ func (g *signer) slot(s *Slot, now time.Time) (nonce []byte) {
 	g.bucket(now)
 	g.field(s.Campaign)
 	g.field(s.Advertiser)
-	return g.fresh()
+	g.fresh()
 }
 
 // slot reads the fields that folds and beacons share.
-func (r *reader) slot() (s Slot, bucket int64) {
+func (o *opened) slot() (s Slot, bucket int64) {
 	s = Slot{
-		Site:       r.text(fieldSite),
-		URL:        r.text(fieldURL),
-		Slot:       r.text(fieldSlot),
-		Creative:   r.text(fieldCreative),
-		Version:    uint32(r.number(fieldVersion, 32)),
-		Campaign:   r.text(fieldCampaign),
-		Advertiser: r.text(fieldAdvertiser),
+		Site:       o.text(fieldSite),
+		URL:        o.text(fieldURL),
+		Slot:       o.text(fieldSlot),
+		Creative:   o.text(fieldCreative),
+		Version:    uint32(o.number(fieldVersion, 32)),
+		Campaign:   o.text(fieldCampaign),
+		Advertiser: o.text(fieldAdvertiser),
 	}
-	r.nonce(fieldNonce)
-	return s, int64(r.number(fieldBucket, 63))
+	o.nonce(fieldNonce)
+	return s, int64(o.number(fieldBucket, 63))
 }
 
 // Fold believes a fold token that came for a creative in a slot of a site.
@@ -81,22 +82,27 @@ func (v *Verifier) Fold(text, site, slot, creative string, now time.Time) (Fold,
 	if err != nil {
 		return Fold{}, err
 	}
-	r := reader{o: o}
-	s, bucket := r.slot()
+	s, bucket := o.slot()
 	switch {
-	case r.bad:
+	case o.bad:
 		return Fold{}, &Error{BadPayload}
 	case s.Slot != slot:
 		return Fold{}, &Error{SlotMismatch}
 	case s.Creative != creative:
 		return Fold{}, &Error{CreativeMismatch}
-	case s.Site != site || v.key(s.Site, o, fieldBucket, foldLiteral) == nil:
+	case s.Site != site || v.key(s.Site, &o, fieldBucket, foldLiteral) == nil:
 		return Fold{}, &Error{BadSignature}
 	}
 	if err := checkAge(bucket, now, v.FoldWindow, v.FoldWindow); err != nil {
 		return Fold{}, err
 	}
-	return Fold{s, fmt.Sprintf("%016x", xxh3.HashString(text))}, nil
+	return Fold{s, requestID(text)}, nil
+}
+
+// requestID is that of the fold whose token it is.
+func requestID(text string) string {
+	var digits [16]byte
+	return string(hex.AppendEncode(digits[:0], binary.BigEndian.AppendUint64(nil, xxh3.HashString(text))))
 }
 
 // key is the key of a site that signed a token whose bucket is field i, or nil.

@@ -12,34 +12,41 @@ const maxToken = 16 << 10
 // opened is a token taken apart. Nothing in it has been proved.
 type opened struct {
 	payload string
-	mac     string // as it was received
-	raw     [maxFields]string
+	mac     string            // as it was received
+	raw     [maxFields]string // the payload's fields, escaped
+	bad     bool              // one that was read is not in its one encoding
 }
 
-const maxFields = 14
+const maxFields = beaconFields
 
 // open takes apart a token that must have so many fields.
-func open(text string, fields int) (*opened, error) {
+func open(text string, fields int) (opened, error) {
 	payload, mac, ok := strings.Cut(text, ".")
 	if !ok || strings.Contains(mac, ".") || len(text) > maxToken {
-		return nil, &Error{BadFormat}
+		return opened{}, &Error{BadFormat}
 	}
-	decoded, err := encoding.DecodeString(payload)
+	var room [512]byte // enough for most, so that they are decoded without an allocation
+	decoded, err := encoding.AppendDecode(room[:0], []byte(payload))
 	if err != nil || encoding.EncodedLen(len(decoded)) != len(payload) { // line breaks were skipped
-		return nil, &Error{BadPayload}
+		return opened{}, &Error{BadPayload}
 	}
-	o := &opened{payload: string(decoded), mac: mac}
-	rest, n := o.payload, 0
-	for more := true; more; n++ {
-		if n == fields {
-			return nil, &Error{BadPayload}
-		}
-		o.raw[n], rest, more = strings.Cut(rest, "|")
-	}
-	if n != fields || !utf8.ValidString(o.payload) {
-		return nil, &Error{BadPayload}
+	o := opened{payload: string(decoded), mac: mac}
+	if !o.split(fields) || !utf8.ValidString(o.payload) {
+		return opened{}, &Error{BadPayload}
 	}
 	return o, nil
+}
+
+// split cuts the payload, and reports whether it has exactly so many fields.
+func (o *opened) split(fields int) bool {
+	rest, more := o.payload, true
+	for i := range fields {
+		if !more {
+			return false
+		}
+		o.raw[i], rest, more = strings.Cut(rest, "|")
+	}
+	return !more
 }
 
 // end is where field i ends in the payload.
@@ -51,58 +58,49 @@ func (o *opened) end(i int) int {
 	return end
 }
 
-// A reader reads fields in their one encoding, and remembers whether all were.
-type reader struct {
-	o   *opened
-	bad bool
-}
-
-func (r *reader) text(i int) string {
-	s, ok := unescape(r.o.raw[i], '|')
-	r.bad = r.bad || !ok
+func (o *opened) text(i int) string {
+	s, ok := unescape(o.raw[i], '|')
+	o.bad = o.bad || !ok
 	return s
 }
 
 // number reads a decimal number of at most so many bits.
-func (r *reader) number(i, bits int) uint64 {
-	raw := r.o.raw[i]
+func (o *opened) number(i, bits int) uint64 {
+	raw := o.raw[i]
 	n, err := strconv.ParseUint(raw, 10, bits)
-	r.bad = r.bad || err != nil || raw[0] == '0' && len(raw) > 1
+	o.bad = o.bad || err != nil || raw[0] == '0' && len(raw) > 1
 	return n
 }
 
 // bytes reads exactly len(dst) bytes of base64url.
-func (r *reader) bytes(i int, dst []byte) {
-	raw := r.o.raw[i]
+func (o *opened) bytes(i int, dst []byte) {
+	raw := o.raw[i]
 	if len(raw) != encoding.EncodedLen(len(dst)) {
-		r.bad = true
+		o.bad = true
 		return
 	}
 	n, err := encoding.Decode(dst, []byte(raw))
-	r.bad = r.bad || err != nil || n != len(dst)
+	o.bad = o.bad || err != nil || n != len(dst)
 }
 
-func (r *reader) nonce(i int) {
+func (o *opened) nonce(i int) {
 	var nonce [nonceBytes]byte
-	r.bytes(i, nonce[:])
+	o.bytes(i, nonce[:])
 }
 
 const upperHex = "0123456789ABCDEF"
 
 // appendEscaped appends s with % and the separator written as % and two hexadecimal
 // digits.
-func appendEscaped(b []byte, s string, separator byte) []byte {
-	if strings.IndexByte(s, '%') < 0 && strings.IndexByte(s, separator) < 0 {
-		return append(b, s...)
-	}
+func appendEscaped[T string | []byte](b []byte, s T, separator byte) []byte {
+	plain := 0 // where what has not been appended begins
 	for i := range len(s) {
 		if c := s[i]; c == '%' || c == separator {
-			b = append(b, '%', upperHex[c>>4], upperHex[c&15])
-		} else {
-			b = append(b, c)
+			b = append(append(b, s[plain:i]...), '%', upperHex[c>>4], upperHex[c&15])
+			plain = i + 1
 		}
 	}
-	return b
+	return append(b, s[plain:]...)
 }
 
 // unescape undoes appendEscaped, and reports whether raw is what that would write.

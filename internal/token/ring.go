@@ -54,6 +54,7 @@ type signer struct {
 	mac     hash.Hash
 	payload []byte // of a token that is being made
 	cut     int    // where in the payload the bucket ends
+	list    []byte // of lease ids, within the field
 	text    []byte // what a mac is over, then the token
 	sum     []byte
 	nonce   [nonceBytes]byte
@@ -62,9 +63,9 @@ type signer struct {
 const nonceBytes = 16
 
 var (
-	encoding = base64.RawURLEncoding.Strict()
-	macText  = encoding.EncodedLen(sha256.Size)
-	nonceLen = encoding.EncodedLen(nonceBytes)
+	encoding  = base64.RawURLEncoding.Strict()
+	macText   = encoding.EncodedLen(sha256.Size)
+	nonceText = encoding.EncodedLen(nonceBytes)
 )
 
 // first begins a payload.
@@ -83,23 +84,22 @@ func (g *signer) bucket(now time.Time) {
 	g.cut = len(g.payload)
 }
 
-// fresh adds a nonce and returns its text, which is good until the next field.
-func (g *signer) fresh() []byte {
+// fresh adds a nonce.
+func (g *signer) fresh() {
 	rand.Read(g.nonce[:]) // never fails
 	g.payload = encoding.AppendEncode(append(g.payload, '|'), g.nonce[:])
-	return g.payload[len(g.payload)-nonceLen:]
 }
 
 // token signs the payload for what the literal says.
 func (g *signer) token(literal string) string {
-	sum := g.sign(string(g.payload), g.cut, literal)
+	sum := sign(g, g.payload, g.cut, literal)
 	g.text = encoding.AppendEncode(g.text[:0], g.payload)
 	g.text = encoding.AppendEncode(append(g.text, '.'), sum)
 	return string(g.text)
 }
 
 // sign is the mac of a payload, good until the next call.
-func (g *signer) sign(payload string, cut int, literal string) []byte {
+func sign[T string | []byte](g *signer, payload T, cut int, literal string) []byte {
 	g.text = append(g.text[:0], payload[:cut]...)
 	g.text = append(append(g.text, '|'), literal...)
 	g.text = append(g.text, payload[cut:]...)
@@ -134,5 +134,5 @@ func (r *Ring) signed(o *opened, cut int, literal string) *key {
 func (k *key) signed(mac []byte, payload string, cut int, literal string) bool {
 	g := k.signer()
 	defer k.signers.Put(g)
-	return hmac.Equal(mac, g.sign(payload, cut, literal)) // constant time
+	return hmac.Equal(mac, sign(g, payload, cut, literal)) // constant time
 }
