@@ -124,6 +124,14 @@ func (h *Hot) Seq() store.Seq {
 	return h.seq
 }
 
+// Folded reports whether an event of this id has been folded, and so need not be
+// written again. It is forgotten when its tokens are long dead.
+func (h *Hot) Folded(id journal.EventID) bool {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return h.state.recent.has(id)
+}
+
 // Spend is what a campaign has spent on the UTC day that t is in, by the times of
 // its impressions. It is known for the day of the journal's latest event and the two
 // before it; for older ones it is 0, and the reports know.

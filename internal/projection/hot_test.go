@@ -231,6 +231,26 @@ func (g *gate) Read(ctx context.Context, from store.Seq, yield func(store.Messag
 	})
 }
 
+// An id is known from its event on for as long as it may be told again, and not for
+// ever.
+func TestFolded(t *testing.T) {
+	remember := time.Duration(projection.Config{}.Remember()) * time.Millisecond
+	for later, known := range map[time.Duration]bool{0: true, remember: true, 2 * remember: false} {
+		first, last := impression(0), impression(1)
+		last.At = first.At.Add(later)
+		h := newHistory()
+		h.add(first)
+		h.add(last)
+		hot := fold(t, h, projection.Config{})
+		if got := hot.Folded(first.ID()); got != known {
+			t.Errorf("folded %v ago: known %v, want %v", later, got, known)
+		}
+		if !hot.Folded(last.ID()) || hot.Folded(journal.Click.ID(last.RequestID)) {
+			t.Error("the last event is not known, or one of another kind is")
+		}
+	}
+}
+
 func TestEmptyJournalIsWarm(t *testing.T) {
 	if hot := fold(t, newHistory(), projection.Config{}); hot.Seq() != 0 {
 		t.Error("folded something")

@@ -55,12 +55,18 @@ func (r *recent) first(id journal.EventID, now journalTime) bool {
 	case g > r.generation:
 		r.generation, r.previous, r.current = g, map[journal.EventID]struct{}{}, map[journal.EventID]struct{}{}
 	}
-	if _, ok := r.previous[id]; ok {
-		return false
-	}
-	if _, ok := r.current[id]; ok {
+	if r.has(id) {
 		return false
 	}
 	r.current[id] = struct{}{}
 	return true
+}
+
+// has reports whether id is remembered.
+func (r *recent) has(id journal.EventID) bool {
+	if _, ok := r.previous[id]; ok {
+		return true
+	}
+	_, ok := r.current[id]
+	return ok
 }
