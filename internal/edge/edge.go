@@ -193,6 +193,7 @@ func (e *Edge) page(w http.ResponseWriter, r *http.Request, v *visit) {
 	w.WriteHeader(resp.StatusCode)
 
 	p := newPage(w, v, doc)
+	p.headEnds = e.tellHead(r, v.site.ID, resp.StatusCode, doc)
 	p.selected = e.notices.Selected // the winners, once their bids are with the reader
 	err = p.stream(resp.Body)
 	e.metrics.streamed(p)

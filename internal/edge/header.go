@@ -29,7 +29,8 @@ const (
 // A document is how the body of an injectable answer is written.
 type document struct {
 	coding       coding
-	charsetKnown bool // by Content-Type
+	charset      string // the label in Content-Type
+	charsetKnown bool   // it is one that browsers know
 }
 
 // injectable reports how the body of resp is written, or why nothing may go into
@@ -55,7 +56,7 @@ func (s *siteProxy) injectable(resp *http.Response) (document, untouched) {
 	case !allowsOurScripts(h["Content-Security-Policy"]), !allowsOurScripts(h["Content-Security-Policy-Report-Only"]):
 		return document{}, untouchedCSP
 	}
-	return document{coding: code, charsetKnown: known}, ""
+	return document{coding: code, charset: params["charset"], charsetKnown: known}, ""
 }
 
 func (s *siteProxy) injectableStatus(status int) bool {

@@ -31,6 +31,9 @@ type page struct {
 	trailer  http.Header
 	selected func(*auction.Result) // told once the bids have been written
 
+	html     *htmlstream.Writer       // set by stream
+	headEnds func(*htmlstream.Writer) // told when head has ended; nil: nobody wants to know
+
 	where  where           // the bids went in; nowhere: not yet
 	result *auction.Result // set with where
 	told   bool            // selected has been called
@@ -54,7 +57,8 @@ func (p *page) stream(body io.ReadCloser) error {
 	defer ahead.stop()
 	defer body.Close() // ends a Read that is under way
 
-	html := htmlstream.NewWriter(p.out, htmlstream.Options{CharsetKnown: p.doc.charsetKnown, Points: p.points()}, p.fill)
+	html := htmlstream.NewWriter(p.out, p.options(), p.fill)
+	p.html = html
 	bids := p.bidsDone()
 	var ended error
 	for ended == nil {
@@ -83,12 +87,18 @@ func (p *page) stream(body io.ReadCloser) error {
 	return nil
 }
 
-// points are where something may go in: without an auction only slots do.
-func (p *page) points() htmlstream.Point {
-	if p.visit.auction == nil {
-		return htmlstream.HeadStart
+// options are where something may go in, and what is read on the way: without an
+// auction only slots go in, and without anybody who wants to know nothing is read.
+func (p *page) options() htmlstream.Options {
+	o := htmlstream.Options{CharsetKnown: p.doc.charsetKnown, Points: htmlstream.HeadStart}
+	if p.headEnds != nil {
+		o.Points |= htmlstream.HeadEnd
+		o.Metas = headMetas()
 	}
-	return htmlstream.HeadStart | htmlstream.HeadEnd | htmlstream.Body | htmlstream.BodyEnd | htmlstream.End
+	if p.visit.auction != nil {
+		o.Points |= htmlstream.HeadEnd | htmlstream.Body | htmlstream.BodyEnd | htmlstream.End
+	}
+	return o
 }
 
 // bidsDone is closed when the auction is done; nil without one.
@@ -126,6 +136,9 @@ func (p *page) fill(at htmlstream.Point) []byte {
 	case htmlstream.HeadStart:
 		return p.visit.slotsHole(time.Now())
 	case htmlstream.HeadEnd:
+		if p.headEnds != nil {
+			p.headEnds(p.html)
+		}
 		return p.bids(inHead, p.visit.holdUntil())
 	case htmlstream.Body:
 		return p.bids(inBody, time.Time{})

@@ -25,6 +25,8 @@ type document struct {
 	want         Point // points that may still come
 	late         bool  // Body is to be filled
 	charsetKnown bool
+	label        [maxLabel]byte // of the charset that the document names itself
+	nlabel       int
 
 	points Point // that have been found, for next to return
 	hole   int64 // and where they are
@@ -169,6 +171,7 @@ func (d *document) metaEnds(charset []byte, at int64) {
 		return
 	}
 	d.charsetKnown = true // the first one counts
+	d.nlabel = copy(d.label[:], charset)
 	d.headMayStart(at)
 }
 

@@ -61,6 +61,9 @@ type scanner struct {
 	wantMeta bool // its attributes go to meta
 	meta     metaTag
 
+	properties []string // of the metas that are wanted
+	metas      []Meta   // that have been found
+
 	// Of the comment, CDATA section or script that is being read.
 	dashes  int  // - or ] directly before this, up to 2
 	dropped bool // it may be a doctype, of which the tree shows nothing
@@ -73,8 +76,8 @@ type scanner struct {
 	back    state // where to go on when it is not that name
 }
 
-func newScanner(want Point, charsetKnown bool) scanner {
-	return scanner{mark: -1, document: document{want: want, charsetKnown: charsetKnown}}
+func newScanner(o Options) scanner {
+	return scanner{mark: -1, properties: o.Metas, document: document{want: o.Points, charsetKnown: o.CharsetKnown}}
 }
 
 // next scans p up to a place where something may go in, or until nothing is

@@ -66,7 +66,7 @@ func (s *scanner) named() {
 		return
 	}
 	s.startTagNamed(s.tag, at)
-	s.wantMeta = s.tag&tagMeta != 0 && s.wantsCharset()
+	s.wantMeta = s.tag&tagMeta != 0 && (s.wantsCharset() || s.wantsMetas())
 	if s.wantMeta {
 		s.meta.reset()
 	}
@@ -129,7 +129,7 @@ func endsName(c byte) bool { return c == '>' || c == '/' || isSpace(c) }
 
 func (s *scanner) endAttr() {
 	if s.wantMeta {
-		s.meta.endAttr()
+		s.meta.endAttr(s.properties)
 	}
 }
 
@@ -197,7 +197,7 @@ func (s *scanner) tagEnds(i int) {
 	}
 	if s.wantMeta {
 		s.wantMeta = false
-		s.metaEnds(s.meta.charset(), s.base+int64(i))
+		s.metaTagEnds(s.base + int64(i))
 	}
 	s.boundary(s.base + int64(i))
 }

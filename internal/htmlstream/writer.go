@@ -78,13 +78,19 @@ type Options struct {
 	// Points are the points that are wanted. After the last of them the
 	// document is not parsed any more. Defaults to all.
 	Points Point
+
+	// Metas are the properties of metas in head that are wanted, such as
+	// "article:section", in any case. [Writer.Metas] has what was found; that takes
+	// HeadEnd to be wanted too. It is shared and not changed.
+	Metas []string
 }
 
 // A Writer copies a document to another writer and fills its holes on the way.
 // What it writes does not depend on how the document is cut into Writes.
 //
 // It keeps back [MaxHeld] bytes at most and never more than the start of a tag
-// or a character reference. It allocates nothing after [NewWriter].
+// or a character reference. It allocates nothing after [NewWriter] but for the metas
+// that it finds and was asked for.
 //
 // A document in UTF-16 or ISO-2022-JP, by its byte order mark or its meta, has
 // no points: what goes in is ASCII. A document with a frameset has HeadStart, and
@@ -124,7 +130,7 @@ func NewWriter(w io.Writer, o Options, fill Filler) *Writer {
 	if fill == nil {
 		o.Points = 0
 	}
-	return &Writer{out: w, fill: fill, s: newScanner(o.Points, o.CharsetKnown)}
+	return &Writer{out: w, fill: fill, s: newScanner(o)}
 }
 
 // Write takes the next bytes of the document. It returns the error of the
@@ -215,6 +221,7 @@ func (w *Writer) settle(p []byte) {
 		p = p[len(utf8BOM):]
 		w.s.base = int64(len(utf8BOM))
 		w.s.charsetKnown = true
+		w.s.nlabel = copy(w.s.label[:], "utf-8")
 	case sig.isBOM(), sig != "" && !w.s.charsetKnown:
 		w.s.want = 0
 	}
