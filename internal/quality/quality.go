@@ -34,6 +34,8 @@ const (
 	minCTR     = 0.001 // nothing is hopeless before it has been shown
 	coldFold   = 0.25  // mean of Beta(1, 3)
 	minCPM     = 0.001 // in units of the currency
+
+	microsPerUnit = 1e6
 )
 
 // step is what a price per thousand impressions is a multiple of, so that one
@@ -44,25 +46,23 @@ const step = 1_000
 // Affinity, 0 to 1, is how well the page's categories match; it counts where nothing
 // has been measured.
 func MeanEngagement(s Stats, affinity float64) float64 {
-	if s.cold() {
+	s, affinity = s.guarded(), guarded(affinity, 1)
+	if s.Impressions == 0 {
 		return max(affinity, minCTR) + foldWeight*coldFold + s.bonus()
 	}
 	return mean(s.Clicks, s.Impressions) + foldWeight*mean(s.Folds, s.Impressions) + s.bonus()
 }
 
 // SampleEngagement draws from what the engagement of a creative may be: the base of
-// who wins. Affinity is as in [MeanEngagement].
+// who wins. Affinity is as in [MeanEngagement]; src is not used by others meanwhile.
 func SampleEngagement(src rand.Source, s Stats, affinity float64) float64 {
-	if s.cold() {
+	s, affinity = s.guarded(), guarded(affinity, 1)
+	if s.Impressions == 0 {
 		ctr := affinity + coldSpread*(2*rand.New(src).Float64()-1)
 		return max(ctr, minCTR) + foldWeight*beta(src, 1, 3) + s.bonus()
 	}
-	ctr := beta(src, s.Clicks+1, max(s.Impressions-s.Clicks, 0)+1)
-	fold := beta(src, s.Folds+1, max(s.Impressions-s.Folds, 0)+1)
-	return ctr + foldWeight*fold + s.bonus()
+	return sample(src, s.Clicks, s.Impressions) + foldWeight*sample(src, s.Folds, s.Impressions) + s.bonus()
 }
-
-func (s Stats) cold() bool { return s.Impressions <= 0 }
 
 // bonus lets a newcomer be seen often enough to be measured.
 func (s Stats) bonus() float64 {
@@ -72,45 +72,65 @@ func (s Stats) bonus() float64 {
 	return maxBonus * (1 - float64(s.Shown)/learning)
 }
 
-// mean is that of Beta(hits+1, max(n-hits, 0)+1), and at most 1 where there are more
-// hits than impressions.
+// mean is that of the hits of n impressions, and at most 1 where there are more hits
+// than impressions.
 func mean(hits, n float64) float64 { return min((hits+1)/(n+2), 1) }
+
+func sample(src rand.Source, hits, n float64) float64 {
+	return beta(src, hits+1, max(n-hits, 0)+1)
+}
 
 func beta(src rand.Source, alpha, beta float64) float64 {
 	return distuv.Beta{Alpha: alpha, Beta: beta, Src: src}.Rand()
 }
 
+// guarded are statistics that can be computed with: drawing from a distribution of a
+// negative number panics, and of one that is none never ends.
+func (s Stats) guarded() Stats {
+	const most = 1e15
+	return Stats{guarded(s.Impressions, most), guarded(s.Clicks, most), guarded(s.Folds, most), max(s.Shown, 0)}
+}
+
+// guarded is x between 0 and most; 0 where it is no number.
+func guarded(x, most float64) float64 {
+	if x > 0 {
+		return min(x, most)
+	}
+	return 0
+}
+
 // Score is what candidates are ranked by. Alpha, 0.1 to 1, is the weight of the bid.
 func Score(engagement float64, bid deckle.CPM, alpha float64) float64 {
-	return engagement * math.Pow(max(units(bid), minCPM), alpha)
+	return engagement * math.Pow(max(float64(bid)/microsPerUnit, minCPM), alpha)
 }
 
 // Clear is the price of the winner: what it must have bid for its mean score to equal
 // the runner-up's, at least the floor and at most the bid, both rounded (see
 // [RoundFloor], [RoundBid]). Without a runner-up (score 0) it is the floor.
 func Clear(runnerUpMeanScore, winnerMeanEngagement, alpha float64, floor, bid deckle.CPM) deckle.CPM {
-	floor, bid = RoundFloor(floor), RoundBid(bid)
-	price := floor
-	if runnerUpMeanScore > 0 && winnerMeanEngagement > 0 && alpha > 0 {
-		price = max(fromUnits(math.Pow(runnerUpMeanScore/winnerMeanEngagement, 1/alpha)), floor)
+	price := fromUnits(equalBid(runnerUpMeanScore, winnerMeanEngagement, alpha))
+	return min(max(price, RoundFloor(floor)), RoundBid(bid))
+}
+
+// equalBid is the bid, in units of the currency, with which a mean engagement makes a
+// mean score: [Score] inverted. It is 0 where there is none to equal.
+func equalBid(score, engagement, alpha float64) float64 {
+	if score > 0 && engagement > 0 && alpha > 0 {
+		return math.Pow(score/engagement, 1/alpha)
 	}
-	return min(price, bid)
+	return 0
 }
 
 // RoundBid is the most that a bid pays: down to a whole number of micros an impression.
-func RoundBid(p deckle.CPM) deckle.CPM { return p / step * step }
+func RoundBid(p deckle.CPM) deckle.CPM { return max(p, 0) / step * step }
 
 // RoundFloor is the least that a floor takes: up to a whole number of micros an
 // impression.
-func RoundFloor(p deckle.CPM) deckle.CPM { return (p + step - 1) / step * step }
-
-func units(p deckle.CPM) float64 { return float64(p) / 1e6 }
+func RoundFloor(p deckle.CPM) deckle.CPM { return (max(p, 0) + step - 1) / step * step }
 
 // fromUnits is the nearest micro, so that what a float cannot hold is no step up, and
-// then the next whole number of micros an impression. It is at most [deckle.MaxCPM].
+// from there up to a whole number of micros an impression. It is at most
+// [deckle.MaxCPM].
 func fromUnits(p float64) deckle.CPM {
-	if p >= units(deckle.MaxCPM) {
-		return deckle.MaxCPM
-	}
-	return RoundFloor(deckle.CPM(math.Round(p * 1e6)))
+	return RoundFloor(deckle.CPM(math.Round(guarded(p*microsPerUnit, float64(deckle.MaxCPM)))))
 }

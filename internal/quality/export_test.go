@@ -1,0 +1,4 @@
+package quality
+
+// EqualBid is the price before it is rounded.
+var EqualBid = equalBid
