@@ -82,8 +82,10 @@ type SChainNode struct {
 // Device is OpenRTB's Device object, as far as consent lets us send it.
 type Device struct {
 	UA       string
-	IP       netip.Addr // zero: not sent
-	Language string     // ISO 639-1
+	Hints    *ClientHints // nil: none were sent
+	IP       netip.Addr   // zero: not sent
+	Country  string       // ISO 3166-1 alpha-3; empty: not known, or not to be told
+	Language string       // ISO 639-1
 }
 
 // A Provider is an endpoint that answers for seats, in one dialect.
@@ -128,6 +130,10 @@ type Answer struct {
 	NBR      int    // OpenRTB no-bid reason; 0 = absent or unknown
 	Offers   []Offer
 	NonBids  []NonBid // what could not be read, and what the provider itself reports
+
+	// Took is how long the provider says that it has needed itself; 0: it says
+	// nothing. What our call took beyond that was the network's.
+	Took time.Duration
 }
 
 // An Offer is one OpenRTB bid as a stranger sent it. Nothing of it has been checked.
@@ -146,5 +152,6 @@ type Offer struct {
 	Cat     []string
 	NURL    string
 	BURL    string
+	LURL    string
 	Exp     int // seconds; 0 = absent
 }

@@ -13,6 +13,7 @@ import (
 
 	"deckle"
 	"deckle/internal/auction"
+	"deckle/internal/auction/auctiontest"
 )
 
 // bombs are n offers of random structure that ask for as much work as an offer can:
@@ -93,11 +94,11 @@ func (c *expiring) Err() error {
 // What has arrived in time and been understood too late is a timeout.
 func TestUnderstoodTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := network{"p": replies(ok(answer(offer("s", "1", "1"))))}
+		n := auctiontest.Network{"p": auctiontest.Replies(auctiontest.OK(answer(offer("s", "1", "1"))))}
 		p := provider("p")
 		p.Timeout = 100 * time.Millisecond
 		p.Dialect = plain{url: "http://p/", decode: func() { <-time.After(150 * time.Millisecond) }}
-		h := house(auction.Config{Providers: []auction.Provider{p}, Dial: n.dial})
+		h := house(auction.Config{Providers: []auction.Provider{p}, Dial: n.Dial})
 		ctx, cancel := context.WithTimeout(t.Context(), deadline)
 		defer cancel()
 		res := h.Start(ctx, request()).Result()

@@ -32,14 +32,17 @@ var (
 	errNoTime     = errors.New("no time left")
 )
 
-// A statusError is an answer with a status that carries no bids. Prebid Server
-// says in plain text what it did not like.
+// A statusError is an answer with a status that carries no bids. With 400, Prebid
+// Server says in plain text what it did not like.
 type statusError struct {
 	code int
-	text string // at most maxText bytes
+	text string // of a 400, at most maxText bytes
 }
 
 func (e *statusError) Error() string {
+	if e.text == "" {
+		return fmt.Sprintf("status %d", e.code)
+	}
 	line, _, _ := strings.Cut(e.text, "\n")
 	return fmt.Sprintf("status %d: %.*q", e.code, maxLog, line)
 }
@@ -213,8 +216,12 @@ func (h *House) post(ctx context.Context, c *Call, body *bytes.Buffer) (found bo
 		return true, readBody(body, resp)
 	case http.StatusNoContent:
 		return false, nil
+	case http.StatusBadRequest:
+		return false, &statusError{resp.StatusCode, errorText(resp)}
 	}
-	return false, &statusError{resp.StatusCode, errorText(resp)}
+	// Nobody waits for the text of another status: a bidder that has failed could
+	// hold the auction with it, and that of a 101 does not end with ctx.
+	return false, &statusError{code: resp.StatusCode}
 }
 
 // readBody decodes the body of resp into dst, at most maxBody bytes, however

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"deckle/internal/auction"
+	"deckle/internal/auction/auctiontest"
 )
 
 // A provider that offers HTTP/2 gets it, and is left on time as well.
@@ -52,18 +53,18 @@ func TestHTTP2(t *testing.T) {
 func TestCallOnTheWire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got bytes.Buffer
-		n := network{"p": func(c *conn) {
-			req, err := http.ReadRequest(c.r)
+		n := auctiontest.Network{"p": func(c *auctiontest.Conn) {
+			req, err := http.ReadRequest(c.Reader)
 			if err != nil {
 				return
 			}
 			_ = req.Write(&got)
-			c.write("HTTP/1.1 204 No Content\r\n\r\n")
+			c.Send("HTTP/1.1 204 No Content\r\n\r\n")
 		}}
 		p := auction.Provider{Name: "p", Dialect: plain{encode: func(time.Duration) (*auction.Call, error) {
 			return &auction.Call{URL: "http://p/path", Header: http.Header{"Content-Type": {"application/json"}, "User-Agent": {"deckle"}}, Body: []byte("{}")}, nil
 		}}}
-		h := house(auction.Config{Providers: []auction.Provider{p}, Dial: n.dial})
+		h := house(auction.Config{Providers: []auction.Provider{p}, Dial: n.Dial})
 		h.Start(t.Context(), request()).Result()
 		h.Close()
 		want := "POST /path HTTP/1.1\r\nHost: p\r\nUser-Agent: deckle\r\nContent-Length: 2\r\nAccept-Encoding: gzip\r\nContent-Type: application/json\r\n\r\n{}"
@@ -77,10 +78,10 @@ func TestCallOnTheWire(t *testing.T) {
 func TestConnectionsAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dials := 0
-		n := network{"p": replies(ok(good))}
+		n := auctiontest.Network{"p": auctiontest.Replies(auctiontest.OK(good))}
 		h := house(auction.Config{Providers: []auction.Provider{provider("p")}, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
 			dials++
-			return n.dial(ctx, network, address)
+			return n.Dial(ctx, network, address)
 		}})
 		for range 3 {
 			if got := statuses(h.Start(t.Context(), request()).Result())["p"]; got != auction.StatusBid {
@@ -98,8 +99,8 @@ func TestConnectionsAreKept(t *testing.T) {
 // A provider is held to the bound on connections, within its time.
 func TestConnectionsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := network{"p": late(200*time.Millisecond, ok(good))}
-		h := house(auction.Config{Providers: []auction.Provider{provider("p")}, Dial: n.dial, MaxConnsPerHost: 1})
+		n := auctiontest.Network{"p": auctiontest.Late(200*time.Millisecond, auctiontest.OK(good))}
+		h := house(auction.Config{Providers: []auction.Provider{provider("p")}, Dial: n.Dial, MaxConnsPerHost: 1})
 		ctx, cancel := context.WithTimeout(t.Context(), deadline)
 		defer cancel()
 		first, second := h.Start(ctx, request()), h.Start(ctx, request())
@@ -117,14 +118,14 @@ func TestConnectionsAreBounded(t *testing.T) {
 func TestReadsNoMoreThanTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sent := 0
-		n := network{"p": func(c *conn) {
-			c.readRequest()
-			c.write("HTTP/1.1 200 OK\r\n\r\n")
-			for c.write(strings.Repeat(" ", 1<<10)) {
+		n := auctiontest.Network{"p": func(c *auctiontest.Conn) {
+			c.ReadRequest()
+			c.Send("HTTP/1.1 200 OK\r\n\r\n")
+			for c.Send(strings.Repeat(" ", 1<<10)) {
 				sent += 1 << 10
 			}
 		}}
-		h := house(auction.Config{Providers: []auction.Provider{provider("p")}, Dial: n.dial})
+		h := house(auction.Config{Providers: []auction.Provider{provider("p")}, Dial: n.Dial})
 		h.Start(t.Context(), request()).Result()
 		h.Close()
 		synctest.Wait()

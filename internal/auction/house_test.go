@@ -13,6 +13,7 @@ import (
 
 	"deckle"
 	"deckle/internal/auction"
+	"deckle/internal/auction/auctiontest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -38,9 +39,11 @@ func (d plain) Decode(_ *auction.Request, body []byte) (auction.Answer, error) {
 	if d.decode != nil {
 		d.decode()
 	}
-	var a auction.Answer
-	err := json.Unmarshal(body, &a)
-	return a, err
+	var a *auction.Answer
+	if err := json.Unmarshal(body, &a); err != nil || a == nil {
+		return auction.Answer{}, errors.Join(err, errors.New("no answer"))
+	}
+	return *a, nil
 }
 
 // offer is one that wins slot "top" where no other is better.
@@ -83,85 +86,31 @@ func statuses(r *auction.Result) map[string]auction.Status {
 
 const deadline = 300 * time.Millisecond
 
-// Whatever a bidder does, the auction ends when all have answered or at
-// A_deadline, to the nanosecond, and has the other's bid.
-func TestFaultsEndOnTime(t *testing.T) {
-	for _, f := range faults {
-		t.Run(f.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				n := network{"quick": late(50*time.Millisecond, ok(answer(offer("quick", "q", "1")))), "odd": f.serve}
-				h := house(auction.Config{Providers: []auction.Provider{provider("odd"), provider("quick")}, Dial: n.dial})
-				ctx, cancel := context.WithTimeoutCause(t.Context(), deadline, errors.New("A_deadline"))
-				defer cancel()
+// good beats a bid of 1.
+var good = answer(offer("odd", "o", "2"))
 
-				start := time.Now()
-				res := h.Start(ctx, request()).Result()
-				want := 50 * time.Millisecond
-				if f.status == auction.StatusTimeout {
-					want = deadline
-				}
-				if took := time.Since(start); took != want || res.Elapsed != want {
-					t.Errorf("took %v and says %v, want %v", took, res.Elapsed, want)
-				}
-				if got := statuses(res); got["odd"] != f.status || got["quick"] != auction.StatusBid {
-					t.Errorf("statuses = %v, want odd %s and quick bid", got, f.status)
-				}
-				if res.Deadline != (f.status == auction.StatusTimeout) {
-					t.Errorf("Deadline = %v", res.Deadline)
-				}
-				if len(res.Winners) != 1 || res.Winners[0].Seat != f.winner {
-					t.Errorf("winners = %+v, want %s", res.Winners, f.winner)
-				}
-				// A bidder whose socket has been abandoned must notice: the bubble does
-				// not end while a goroutine of either side is left.
-				cancel()
-				h.Close()
-				if took := time.Since(start); took != want {
-					t.Errorf("goroutines outlived the auction by %v", took-want)
-				}
-			})
-		})
-	}
-}
-
-// The same bidders over real sockets, with time for a busy machine.
-func TestFaultsOverSockets(t *testing.T) {
-	for _, f := range faults {
-		t.Run(f.name, func(t *testing.T) {
-			t.Parallel()
-			quick, odd := listen(t, replies(ok(answer(offer("quick", "q", "1"))))), listen(t, f.serve)
-			h := house(auction.Config{Providers: []auction.Provider{
-				{Name: "odd", Dialect: plain{url: odd}, Timeout: 10 * time.Second},
-				{Name: "quick", Dialect: plain{url: quick}, Timeout: 10 * time.Second},
-			}})
-			limit := 10 * time.Second
-			if f.status == auction.StatusTimeout {
-				limit = time.Second
+// The plain dialect passes what every dialect has to.
+func TestSuite(t *testing.T) {
+	auctiontest.Dialect{
+		New: func(url string) auction.Dialect { return plain{url: url} },
+		Answer: func(currency string, offers ...auction.Offer) string {
+			b, err := json.Marshal(auction.Answer{Currency: currency, Offers: offers})
+			if err != nil {
+				t.Fatal(err)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), limit)
-			defer cancel()
-			start := time.Now()
-			res := h.Start(ctx, request()).Result()
-			if took := time.Since(start); took > limit+5*time.Second {
-				t.Errorf("took %v, want at most %v", took, limit)
-			}
-			if got := statuses(res); got["odd"] != f.status || got["quick"] != auction.StatusBid {
-				t.Errorf("statuses = %v, want odd %s and quick bid", got, f.status)
-			}
-			cancel()
-			h.Close()
-		})
-	}
+			return string(b)
+		},
+	}.Run(t)
 }
 
 func TestCancelAbandonsEverythingAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		abandoned := make(chan time.Time, 1)
-		n := network{
-			"quick": replies(ok(answer(offer("quick", "q", "1")))),
-			"slow":  func(c *conn) { c.readRequest(); c.hang(); abandoned <- time.Now() },
+		n := auctiontest.Network{
+			"quick": auctiontest.Replies(auctiontest.OK(answer(offer("quick", "q", "1")))),
+			"slow":  func(c *auctiontest.Conn) { c.ReadRequest(); c.Hang(); abandoned <- time.Now() },
 		}
-		h := house(auction.Config{Providers: []auction.Provider{provider("quick"), provider("slow")}, Dial: n.dial})
+		h := house(auction.Config{Providers: []auction.Provider{provider("quick"), provider("slow")}, Dial: n.Dial})
 		ctx, cancel := context.WithTimeout(t.Context(), deadline)
 		defer cancel()
 		start := time.Now()
@@ -184,13 +133,13 @@ func TestCancelAbandonsEverythingAtOnce(t *testing.T) {
 // Start does not wait for anything: not for the network, not for a dialect.
 func TestStartReturnsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := network{"slow": late(time.Second, ok(answer()))}
+		n := auctiontest.Network{"slow": auctiontest.Late(time.Second, auctiontest.OK(answer()))}
 		p := provider("slow")
 		p.Dialect = plain{encode: func(time.Duration) (*auction.Call, error) {
 			<-time.After(time.Second)
 			return nil, nil
 		}}
-		h := house(auction.Config{Providers: []auction.Provider{p, provider("slow")}, Dial: n.dial})
+		h := house(auction.Config{Providers: []auction.Provider{p, provider("slow")}, Dial: n.Dial})
 		start := time.Now()
 		a := h.Start(t.Context(), request())
 		if took := time.Since(start); took != 0 {
@@ -204,10 +153,10 @@ func TestStartReturnsAtOnce(t *testing.T) {
 // A dialect that cannot be interrupted delays nobody.
 func TestDecodeIsNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := network{"p": replies(ok(answer(offer("s", "1", "1"))))}
+		n := auctiontest.Network{"p": auctiontest.Replies(auctiontest.OK(answer(offer("s", "1", "1"))))}
 		p := provider("p")
 		p.Dialect = plain{url: "http://p/", decode: func() { <-time.After(time.Minute) }}
-		h := house(auction.Config{Providers: []auction.Provider{p}, Dial: n.dial})
+		h := house(auction.Config{Providers: []auction.Provider{p}, Dial: n.Dial})
 		ctx, cancel := context.WithTimeout(t.Context(), deadline)
 		defer cancel()
 		start := time.Now()
@@ -224,10 +173,10 @@ func TestDecodeIsNotWaitedFor(t *testing.T) {
 
 func TestOwnTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := network{"slow": hang, "quick": late(150*time.Millisecond, ok(answer(offer("quick", "q", "1"))))}
+		n := auctiontest.Network{"slow": auctiontest.Hang, "quick": auctiontest.Late(150*time.Millisecond, auctiontest.OK(answer(offer("quick", "q", "1"))))}
 		slow := provider("slow")
 		slow.Timeout = 100 * time.Millisecond
-		h := house(auction.Config{Providers: []auction.Provider{slow, provider("quick")}, Dial: n.dial})
+		h := house(auction.Config{Providers: []auction.Provider{slow, provider("quick")}, Dial: n.Dial})
 		ctx, cancel := context.WithTimeout(t.Context(), deadline)
 		defer cancel()
 		start := time.Now()
@@ -278,7 +227,7 @@ func TestTMax(t *testing.T) {
 }
 
 func TestDialectFaults(t *testing.T) {
-	n := network{"p": replies(ok(answer(offer("s", "1", "1"))))}
+	n := auctiontest.Network{"p": auctiontest.Replies(auctiontest.OK(answer(offer("s", "1", "1"))))}
 	for name, tt := range map[string]struct {
 		dialect plain
 		want    auction.Status
@@ -289,7 +238,7 @@ func TestDialectFaults(t *testing.T) {
 		"panic in Decode": {plain{url: "http://p/", decode: func() { panic("decode") }}, auction.StatusParse},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			h := house(auction.Config{Providers: []auction.Provider{{Name: "p", Dialect: tt.dialect}}, Dial: n.dial})
+			h := house(auction.Config{Providers: []auction.Provider{{Name: "p", Dialect: tt.dialect}}, Dial: n.Dial})
 			if got := statuses(h.Start(t.Context(), request()).Result())["p"]; got != tt.want {
 				t.Errorf("%s: status = %q, want %s", name, got, tt.want)
 			}

@@ -142,7 +142,7 @@ const mtypeBanner = 1 // OpenRTB 2.6, Bid.mtype
 func bounded(o *Offer) bool {
 	return len(o.Seat) <= maxSeat && o.Exp >= 0 &&
 		len(o.ID) <= maxID && len(o.AdID) <= maxID && len(o.CrID) <= maxID && len(o.DealID) <= maxID &&
-		len(o.NURL) <= maxURL && len(o.BURL) <= maxURL &&
+		len(o.NURL) <= maxURL && len(o.BURL) <= maxURL && len(o.LURL) <= maxURL &&
 		len(o.ADomain) <= maxList && len(o.Cat) <= maxList
 }
 
@@ -294,6 +294,7 @@ func compareContent(a, b *Offer) int {
 		cmp.Compare(a.AdM, b.AdM),
 		cmp.Compare(a.NURL, b.NURL),
 		cmp.Compare(a.BURL, b.BURL),
+		cmp.Compare(a.LURL, b.LURL),
 		slices.Compare(a.ADomain, b.ADomain),
 	)
 }

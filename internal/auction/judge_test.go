@@ -11,6 +11,7 @@ import (
 
 	"deckle"
 	"deckle/internal/auction"
+	"deckle/internal/auction/auctiontest"
 )
 
 // judge holds an auction in which one provider makes these offers.
@@ -19,7 +20,7 @@ func judge(t *testing.T, c auction.Config, r *auction.Request, a auction.Answer)
 	var res *auction.Result
 	synctest.Test(t, func(t *testing.T) {
 		c.Providers = []auction.Provider{{Name: "p", Dialect: decoded{"http://p/", a}}}
-		c.Dial = network{"p": replies(ok("{}"))}.dial
+		c.Dial = auctiontest.Network{"p": auctiontest.Replies(auctiontest.OK("{}"))}.Dial
 		h := house(c)
 		res = h.Start(t.Context(), r).Result()
 		h.Close()

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"deckle/internal/auction"
+	"deckle/internal/auction/auctiontest"
 )
 
 func TestMetrics(t *testing.T) {
@@ -23,8 +24,8 @@ func TestMetrics(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		bad := offer("<b>", "2", "-1")
-		n := network{"p": replies(ok(answer(offer("kargo", "1", "1.239"), bad))), "slow": hang}
-		h := auction.New(auction.Config{Providers: []auction.Provider{provider("p"), provider("slow")}, Dial: n.dial}, m, slog.New(slog.DiscardHandler))
+		n := auctiontest.Network{"p": auctiontest.Replies(auctiontest.OK(answer(offer("kargo", "1", "1.239"), bad))), "slow": auctiontest.Hang}
+		h := auction.New(auction.Config{Providers: []auction.Provider{provider("p"), provider("slow")}, Dial: n.Dial}, m, slog.New(slog.DiscardHandler))
 		ctx, cancel := context.WithTimeout(t.Context(), deadline)
 		h.Start(ctx, request()).Result()
 		cancel()
@@ -66,8 +67,8 @@ func TestSeatLabelsAreBounded(t *testing.T) {
 	m := auction.NewMetrics()
 	win := func(seat, price string) {
 		synctest.Test(t, func(t *testing.T) {
-			n := network{"p": replies(ok(answer(offer(seat, "1", price))))}
-			h := auction.New(auction.Config{Providers: []auction.Provider{provider("p")}, Dial: n.dial}, m, slog.New(slog.DiscardHandler))
+			n := auctiontest.Network{"p": auctiontest.Replies(auctiontest.OK(answer(offer(seat, "1", price))))}
+			h := auction.New(auction.Config{Providers: []auction.Provider{provider("p")}, Dial: n.Dial}, m, slog.New(slog.DiscardHandler))
 			h.Start(t.Context(), request()).Result()
 			h.Close()
 		})
@@ -92,8 +93,8 @@ func TestWinnerSeriesAreBounded(t *testing.T) {
 	m := auction.NewCappedMetrics(20)
 	synctest.Test(t, func(t *testing.T) {
 		for i := range 30 {
-			n := network{"p": replies(ok(answer(offer("s", "1", fmt.Sprintf("1.%02d", i)))))}
-			h := auction.New(auction.Config{Providers: []auction.Provider{provider("p")}, Dial: n.dial}, m, slog.New(slog.DiscardHandler))
+			n := auctiontest.Network{"p": auctiontest.Replies(auctiontest.OK(answer(offer("s", "1", fmt.Sprintf("1.%02d", i)))))}
+			h := auction.New(auction.Config{Providers: []auction.Provider{provider("p")}, Dial: n.Dial}, m, slog.New(slog.DiscardHandler))
 			h.Start(t.Context(), request()).Result()
 			h.Close()
 		}

@@ -14,6 +14,7 @@ import (
 
 	"deckle"
 	"deckle/internal/auction"
+	"deckle/internal/auction/auctiontest"
 )
 
 // A fault of ours costs one auction, one answer or one notice; it is counted and
@@ -42,7 +43,7 @@ func TestPanicsInAuctions(t *testing.T) {
 				var log bytes.Buffer
 				h := auction.New(auction.Config{
 					Providers: []auction.Provider{p},
-					Dial:      network{"p": replies(ok(answer(offer("s", "1", "1"))))}.dial,
+					Dial:      auctiontest.Network{"p": auctiontest.Replies(auctiontest.OK(answer(offer("s", "1", "1"))))}.Dial,
 				}, m, slog.New(slog.NewTextHandler(&log, nil)))
 				if res := h.Start(t.Context(), r).Result(); len(res.Winners) != 0 {
 					t.Errorf("winners = %+v, want none", res.Winners)

@@ -12,6 +12,7 @@ import (
 
 	"deckle"
 	"deckle/internal/auction"
+	"deckle/internal/auction/auctiontest"
 )
 
 // Every slot goes to the best bid of all providers, and the winners come in the
@@ -23,8 +24,8 @@ func TestBestOfAllProviders(t *testing.T) {
 		r.Slots = append(r.Slots, deckle.Slot{ID: "side", Formats: r.Slots[0].Formats}, deckle.Slot{ID: "foot", Formats: r.Slots[0].Formats})
 		first := answer(on("foot", offer("a", "1", "1")), on("side", offer("a", "2", "3")), on("top", offer("a", "3", "1")))
 		second := answer(on("side", offer("b", "1", "2")), on("foot", offer("b", "2", "2")), on("top", offer("b", "3", "2")))
-		n := network{"first": replies(ok(first)), "second": replies(ok(second))}
-		h := house(auction.Config{Providers: []auction.Provider{provider("first"), provider("second")}, Dial: n.dial})
+		n := auctiontest.Network{"first": auctiontest.Replies(auctiontest.OK(first)), "second": auctiontest.Replies(auctiontest.OK(second))}
+		h := house(auction.Config{Providers: []auction.Provider{provider("first"), provider("second")}, Dial: n.Dial})
 		var got []string
 		for _, w := range h.Start(t.Context(), r).Result().Winners {
 			got = append(got, string(w.Slot)+" "+w.Provider+" "+w.Paid)
@@ -49,7 +50,7 @@ func TestWinnerFields(t *testing.T) {
 			p := provider("p")
 			p.FireNURL = fire
 			h := house(auction.Config{
-				Providers: []auction.Provider{p}, Dial: network{"p": replies(ok(a))}.dial,
+				Providers: []auction.Provider{p}, Dial: auctiontest.Network{"p": auctiontest.Replies(auctiontest.OK(a))}.Dial,
 				Currency: auction.Rates{Base: "USD", Units: map[string]*big.Rat{"EUR": big.NewRat(108, 100)}},
 			})
 			res := h.Start(t.Context(), request()).Result()
@@ -87,7 +88,7 @@ func TestNoticeURLsThatGrow(t *testing.T) {
 				o.BURL = "https://b.example/?" + strings.Repeat("${AUCTION_AD_ID}", times)
 				m := auction.NewMetrics()
 				h := auction.New(auction.Config{
-					Providers: []auction.Provider{provider("p")}, Dial: network{"p": replies(ok(answer(o)))}.dial,
+					Providers: []auction.Provider{provider("p")}, Dial: auctiontest.Network{"p": auctiontest.Replies(auctiontest.OK(answer(o)))}.Dial,
 				}, m, slog.New(slog.DiscardHandler))
 				w := h.Start(t.Context(), request()).Result().Winners[0]
 				h.Close()

@@ -10,22 +10,23 @@ import (
 
 	"deckle"
 	"deckle/internal/auction"
+	"deckle/internal/auction/auctiontest"
 )
 
 // inTurn answers one request after the other, on however many connections.
-func inTurn(answers ...server) server {
+func inTurn(answers ...auctiontest.Server) auctiontest.Server {
 	turn := 0
-	return func(c *conn) {
+	return func(c *auctiontest.Conn) {
 		turn++
 		answers[min(turn, len(answers))-1](c)
 	}
 }
 
 // once answers one request after d and closes the connection.
-func once(d time.Duration, text string) server {
-	return func(c *conn) {
-		if c.readRequest() && c.pause(d) {
-			c.write(text)
+func once(d time.Duration, text string) auctiontest.Server {
+	return func(c *auctiontest.Conn) {
+		if c.ReadRequest() && c.Pause(d) {
+			c.Send(text)
 		}
 	}
 }
@@ -52,12 +53,12 @@ func (d picky) Encode(r *auction.Request, tmax time.Duration) (*auction.Call, er
 // without them, if time remains.
 func TestRefusedSlots(t *testing.T) {
 	const refusal = "Invalid request: Stored Imp with ID=\"x\" not found.\n"
-	refuse := response("400 Bad Request", "Connection: close\r\n", refusal)
-	answers := response("200 OK", "Connection: close\r\n", good)
+	refuse := auctiontest.Response("400 Bad Request", "Connection: close\r\n", refusal)
+	answers := auctiontest.Response("200 OK", "Connection: close\r\n", good)
 	both, top := []string{"top", "side"}, []string{"top"}
 	for _, tt := range []struct {
 		name    string
-		serve   server
+		serve   auctiontest.Server
 		blame   []int
 		asked   [][]string
 		status  auction.Status
@@ -81,7 +82,7 @@ func TestRefusedSlots(t *testing.T) {
 			0,
 		},
 		{
-			"hangs then", inTurn(once(100*time.Millisecond, refuse), hang),
+			"hangs then", inTurn(once(100*time.Millisecond, refuse), auctiontest.Hang),
 			[]int{1},
 			[][]string{both, top},
 			"timeout",
@@ -97,7 +98,7 @@ func TestRefusedSlots(t *testing.T) {
 		{"blames nobody", inTurn(once(0, refuse)), nil, [][]string{both}, "http_status", nil, 0},
 		{"blames all", inTurn(once(0, refuse)), []int{0, 1}, [][]string{both}, "http_status", nil, 0},
 		{
-			"fails otherwise", inTurn(once(0, response("500 Oops", "Connection: close\r\n", refusal))),
+			"fails otherwise", inTurn(once(0, auctiontest.Response("500 Oops", "Connection: close\r\n", refusal))),
 			[]int{1},
 			[][]string{both},
 			"http_status", nil, 0,
@@ -109,7 +110,7 @@ func TestRefusedSlots(t *testing.T) {
 				r.Slots = append(r.Slots, deckle.Slot{ID: "side", Formats: r.Slots[0].Formats})
 				var asked [][]string
 				p := auction.Provider{Name: "p", Timeout: 290 * time.Millisecond, Dialect: picky{plain{url: "http://p/", blame: tt.blame}, &asked}}
-				h := house(auction.Config{Providers: []auction.Provider{p}, Dial: network{"p": tt.serve}.dial})
+				h := house(auction.Config{Providers: []auction.Provider{p}, Dial: auctiontest.Network{"p": tt.serve}.Dial})
 				ctx, cancel := context.WithTimeout(t.Context(), deadline)
 				defer cancel()
 				res := h.Start(ctx, r).Result()
@@ -141,14 +142,14 @@ func TestRefusalText(t *testing.T) {
 	const refusal = "Invalid request: no\nroot: why\n"
 	long := string(make([]byte, 5000))
 	for name, tt := range map[string]struct{ response, want string }{
-		"plain":    {response("400 Bad Request", "", refusal), refusal},
-		"gzip":     {response("400 Bad Request", "Content-Encoding: gzip\r\n", gzipped(refusal)), refusal},
-		"brotli":   {response("400 Bad Request", "Content-Encoding: br\r\n", refusal), ""},
-		"too long": {response("400 Bad Request", "", long), long[:2<<10]},
+		"plain":    {auctiontest.Response("400 Bad Request", "", refusal), refusal},
+		"gzip":     {auctiontest.Response("400 Bad Request", "Content-Encoding: gzip\r\n", auctiontest.Gzipped(refusal)), refusal},
+		"brotli":   {auctiontest.Response("400 Bad Request", "Content-Encoding: br\r\n", refusal), ""},
+		"too long": {auctiontest.Response("400 Bad Request", "", long), long[:2<<10]},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			d := &reader{plain: plain{url: "http://p/"}}
-			h := house(auction.Config{Providers: []auction.Provider{{Name: "p", Dialect: d}}, Dial: network{"p": replies(tt.response)}.dial})
+			h := house(auction.Config{Providers: []auction.Provider{{Name: "p", Dialect: d}}, Dial: auctiontest.Network{"p": auctiontest.Replies(tt.response)}.Dial})
 			h.Start(t.Context(), request()).Result()
 			h.Close()
 			if diff := cmp.Diff([]string{tt.want}, d.texts); diff != "" {

@@ -131,6 +131,7 @@ const (
 	ReasonInsecureMarkup  NonBidReason = "insecure_markup"  // 207
 	ReasonBlockedADomain  NonBidReason = "blocked_adomain"  // 205
 	ReasonBlockedCategory NonBidReason = "blocked_category" // 209
+	ReasonScriptCreative  NonBidReason = "script_creative"  // 211: it would run as a script, which is switched off
 	ReasonTooMany         NonBidReason = "too_many"         // 3: beyond [MaxOffers] of one answer
 )
 

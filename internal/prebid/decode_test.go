@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
@@ -25,7 +26,7 @@ func TestDecode(t *testing.T) {
 	want := auction.Answer{BidID: "b-1", Currency: "EUR", Offers: []auction.Offer{{
 		Seat: "kargo", ID: "1", ImpID: "top", AdID: "ad", Price: "1.4960000000000002", W: 300, H: 250, MType: 1, AdM: "<b>",
 		CrID: "cr", DealID: "D", ADomain: []string{"a.example"}, Cat: []string{"IAB1"},
-		NURL: "https://n.example", BURL: "https://b.example", Exp: 60,
+		NURL: "https://n.example", BURL: "https://b.example", LURL: "https://l.example", Exp: 60,
 	}}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("Decode: %v (-want +got):\n%s", err, diff)
@@ -98,6 +99,24 @@ func TestDecodeSeatNonBids(t *testing.T) {
 		a, err := dialect.Decode(nil, []byte(body))
 		if diff := cmp.Diff([]auction.NonBid{{Seat: "x", ImpID: "i", Reason: want}}, a.NonBids); err != nil || diff != "" {
 			t.Errorf("code %d: %v (-want +got):\n%s", code, err, diff)
+		}
+	}
+}
+
+// How long the server took is what its slowest bidder took.
+func TestDecodeTook(t *testing.T) {
+	for times, want := range map[string]time.Duration{
+		`{"a": 12, "b": 40, "c": 7}`:                   40 * time.Millisecond,
+		`{}`:                                           0,
+		`null`:                                         0,
+		`[7]`:                                          0,
+		`{"a": "12", "b": {"c": 9}, "d": [1], "e": 3}`: 3 * time.Millisecond,
+		`{"a": -5}`:                                    0,
+		`{"a": 1e99, "b": 60001, "c": 60000}`:          time.Minute,
+	} {
+		a, err := dialect.Decode(nil, []byte(`{"ext": {"responsetimemillis": `+times+`}}`))
+		if err != nil || a.Took != want {
+			t.Errorf("%s: took %v, %v; want %v", times, a.Took, err, want)
 		}
 	}
 }

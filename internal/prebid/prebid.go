@@ -6,9 +6,6 @@ package prebid
 import (
 	"net/http"
 	"strings"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Config configures a [Dialect].
@@ -41,7 +38,3 @@ func New(c Config) *Dialect {
 		},
 	}
 }
-
-// lenient is how strangers' JSON is read: what RFC 8259 leaves open is allowed.
-// Of duplicate names the last counts, invalid UTF-8 becomes U+FFFD.
-var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))

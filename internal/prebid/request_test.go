@@ -111,12 +111,26 @@ var requests = map[string]func(*auction.Request){
 		fold.Kind = deckle.Magazine
 		r.Slots = []deckle.Slot{empty, fold, top, side}
 	},
+	"client-hints": func(r *auction.Request) {
+		r.Device.Country = "DEU"
+		r.Device.Hints = &auction.ClientHints{
+			Browsers: []auction.BrandVersion{{Brand: "Chromium", Version: []string{"131"}}, {Brand: "Not A Brand"}},
+			Platform: auction.BrandVersion{Brand: "Windows"}, Mobile: new(false),
+		}
+	},
+	"client-hints-asked-for": func(r *auction.Request) {
+		r.Device.Hints = &auction.ClientHints{
+			Browsers: []auction.BrandVersion{{Brand: "Chromium", Version: []string{"131", "0", "6778", "85"}}},
+			Platform: auction.BrandVersion{Brand: "Android", Version: []string{"14"}}, Mobile: new(true),
+			Architecture: "arm", Bitness: "64", Model: "Pixel 8", HighEntropy: true,
+		}
+	},
 	// Which deals there are is in Prebid Server's stored requests; that they come
-	// first is decided here. What a slot does in the ad server is nobody's business.
+	// first is decided here. The name adserver is not a template's to give.
 	"deals": func(r *auction.Request) {
 		r.PreferDeals = true
 		r.Slots[0].APSID, r.Slots[0].DivID, r.Slots[0].AdServer = "aps-1", "div-1", deckle.GAM
-		r.Slots[0].Targeting = []deckle.KeyValues{{Key: "zone", Values: []string{"a"}}}
+		r.Slots[0].Targeting = []deckle.KeyValues{{Key: "zone", Values: []string{"a"}}, {Key: "adserver", Values: []string{"x"}}}
 	},
 }
 
