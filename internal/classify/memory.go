@@ -107,12 +107,17 @@ func (m *memory) learn(k pageKey, p Page) bool {
 		p.Categories = r.page.Categories // one list is enough
 	}
 	r.page = p
-	same := slices.Equal(r.written.Categories, p.Categories)
-	if r.queued || same && p.At.Sub(r.written.At) < refresh {
+	if r.queued || r.isWritten() {
 		return false
 	}
 	r.queued = true
 	return true
+}
+
+// isWritten reports whether the bucket says what we know, and has not said it for
+// long.
+func (r *remembered) isWritten() bool {
+	return slices.Equal(r.written.Categories, r.page.Categories) && r.page.At.Sub(r.written.At) < refresh
 }
 
 // notWritten says that a page did not get onto the queue, or could not be written.
@@ -125,17 +130,20 @@ func (m *memory) notWritten(k pageKey) {
 }
 
 // toWrite is what is to be written of a page that comes from the queue, over which
-// revision; false: it has been forgotten meanwhile.
-func (m *memory) toWrite(k pageKey) (p Page, revision uint64, ok bool) {
+// revision. Otherwise skip says why it is not to be.
+func (m *memory) toWrite(k pageKey) (p Page, revision uint64, skip string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e := m.pages[k]
 	if e == nil {
-		return Page{}, 0, false
+		return Page{}, 0, writeDropped
 	}
 	r := e.Value.(*remembered)
 	r.queued = false
-	return r.page, r.revision, true
+	if r.isWritten() {
+		return Page{}, 0, writeElsewhere
+	}
+	return r.page, r.revision, ""
 }
 
 // told takes what the bucket says of a page. The newer of both counts.

@@ -106,9 +106,9 @@ func (c *Classifier) write(ctx context.Context) error {
 // writePage writes a page and says what became of it. Where another node was first,
 // what that wrote counts, unless it is old.
 func (c *Classifier) writePage(ctx context.Context, key pageKey) (outcome string) {
-	p, revision, ok := c.memory.toWrite(key)
-	if !ok {
-		return writeDropped
+	p, revision, skip := c.memory.toWrite(key)
+	if skip != "" {
+		return skip
 	}
 	value, err := encode(p)
 	if err != nil {

@@ -201,7 +201,7 @@ func (c *Clock) Check() obs.Check {
 		check.Note = fmt.Sprintf("%v the store's", c.last)
 	}
 	if c.err != nil {
-		check.Note += "; not measured any more: " + c.err.Error()
+		check.Note += "; the last measurement failed: " + c.err.Error()
 	}
 	return check
 }
