@@ -24,6 +24,7 @@ type Hot struct {
 	log    *slog.Logger
 	health health
 	warm   chan struct{} // closed once the journal's end at the start has been folded
+	notify func(*journal.Record)
 
 	mu    sync.RWMutex
 	seq   store.Seq // the last envelope that was folded, all of it
@@ -33,8 +34,14 @@ type Hot struct {
 
 // NewHot returns a fold that has seen nothing.
 func NewHot(c Config, log *slog.Logger) *Hot {
-	return &Hot{log: log, warm: make(chan struct{}), state: newState(c)}
+	return &Hot{log: log, warm: make(chan struct{}), notify: func(*journal.Record) {}, state: newState(c)}
 }
+
+// Notify has f called for each impression that leases have paid for and each seal that
+// has ended a lease, in the order of the journal, once [Hot.Lease] knows of it; also of
+// those before the start. The fold waits for f, which should be quick and may ask the
+// fold. Call it before [Hot.Run], once.
+func (h *Hot) Notify(f func(*journal.Record)) { h.notify = f }
 
 // Run folds what the journal has and what comes, until ctx is done. When that cannot
 // be read any more, it stops and says so in [Hot.Check], and waits for ctx all the
@@ -62,8 +69,11 @@ func (h *Hot) fold(ctx context.Context, log store.Log) error {
 	return journal.Read(ctx, log, from, func(envelope []journal.Record) error {
 		for i := range envelope {
 			h.mu.Lock()
-			h.state.apply(&envelope[i])
+			ofLease := h.state.apply(&envelope[i])
 			h.mu.Unlock()
+			if ofLease {
+				h.notify(&envelope[i])
+			}
 		}
 		h.warmUp(envelope[0].Seq)
 		h.health.recovered()

@@ -58,8 +58,9 @@ func newState(c Config) *state {
 	}
 }
 
-// apply folds one event.
-func (s *state) apply(rec *journal.Record) {
+// apply folds one event, and reports whether it told something new of a lease: that it
+// has paid for an impression, or that it has ended.
+func (s *state) apply(rec *journal.Record) (ofLease bool) {
 	s.advance(s.now.after(rec))
 	first := s.recent.first(rec.ID(), s.now)
 	switch {
@@ -71,14 +72,15 @@ func (s *state) apply(rec *journal.Record) {
 	case rec.Kind == journal.Lease:
 		s.leases.open(rec)
 	case rec.Kind == journal.Seal:
-		if s.leases.seal(rec) {
+		if ofLease = s.leases.seal(rec); ofLease {
 			s.sealed = append(s.sealed, sealedLease{rec.Lease, s.now})
 		}
 	case rec.Kind == journal.Impression:
-		s.impression(rec)
+		return s.impression(rec)
 	case (rec.Kind == journal.Click || rec.Kind == journal.Fold) && !rec.Dogeared:
 		s.window(rec).add(rec.Kind, rec.At.UnixMilli())
 	}
+	return ofLease
 }
 
 // advance moves journal time and lets go of what it has left behind.
@@ -98,10 +100,11 @@ func (s *state) advance(now journalTime) {
 	}
 }
 
-func (s *state) impression(rec *journal.Record) {
+// impression folds an impression that is new, and reports whether leases paid for it.
+func (s *state) impression(rec *journal.Record) (paid bool) {
 	s.site(rec.Site).add(rec.At)
 	if rec.Dogeared {
-		return
+		return false
 	}
 	s.window(rec).add(rec.Kind, rec.At.UnixMilli())
 	verdict := s.leases.pay(rec.Price, rec.Leases)
@@ -109,6 +112,7 @@ func (s *state) impression(rec *journal.Record) {
 	if verdict == Billed && rec.Price > 0 {
 		s.spend(rec)
 	}
+	return verdict == Billed
 }
 
 func (s *state) spend(rec *journal.Record) {
