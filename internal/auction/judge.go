@@ -100,6 +100,9 @@ func (c *candidate) weigh(r *Request) NonBidReason {
 	if c.size = m.size(c.offer.AdM); c.size > maxMarkup {
 		return ReasonMarkupTooLarge
 	}
+	if m.blank(c.offer.AdM) {
+		return ReasonNoMarkup
+	}
 	return ""
 }
 

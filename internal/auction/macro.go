@@ -72,6 +72,19 @@ func (m *macros) size(s string) int {
 	return n
 }
 
+// blank reports whether fill would make nothing of s but white space: some macros
+// stand for nothing.
+func (m *macros) blank(s string) bool {
+	done := 0
+	for f := range macrosIn(s) {
+		if m[f.name].text != "" || strings.TrimSpace(s[done:f.start]) != "" {
+			return false
+		}
+		done = f.end
+	}
+	return strings.TrimSpace(s[done:]) == ""
+}
+
 // fill replaces every ${AUCTION_…} that OpenRTB knows, also where $, { and }
 // are percent-encoded, and leaves all others as they are. It reports false, and
 // builds nothing, if the result would have more than limit bytes.

@@ -5,13 +5,10 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,8 +16,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"deckle"
 	"deckle/internal/auction"
+	"deckle/internal/auction/auctiontest"
 	"deckle/internal/prebid"
 )
 
@@ -194,7 +191,7 @@ func FuzzAnswer(f *testing.F) {
 		d := prebid.New(prebid.Config{ServerURL: "http://pbs.example"})
 		h := auction.New(auction.Config{
 			Providers: []auction.Provider{{Name: "prebid", Dialect: d}},
-			Dial:      func(context.Context, string, string) (net.Conn, error) { return dialBody(body), nil },
+			Dial:      func(context.Context, string, string) (net.Conn, error) { return auctiontest.DialBody(body), nil },
 		}, auction.NewMetrics(), slog.New(slog.DiscardHandler))
 		defer h.Close()
 		res := h.Start(t.Context(), r).Result()
@@ -202,44 +199,7 @@ func FuzzAnswer(f *testing.F) {
 			t.Fatalf("%d winners for one slot", len(res.Winners))
 		}
 		for _, w := range res.Winners {
-			checkWinner(t, r, &w)
+			auctiontest.CheckWinner(t, r, &w)
 		}
 	})
-}
-
-// dialBody is a connection to a server that answers 200 with body.
-func dialBody(body []byte) net.Conn {
-	near, far := net.Pipe()
-	go func() {
-		defer func() { _ = far.Close() }()
-		req, err := http.ReadRequest(bufio.NewReader(far))
-		if err != nil {
-			return
-		}
-		_, _ = io.Copy(io.Discard, req.Body)
-		_, _ = fmt.Fprintf(far, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
-	}()
-	return near
-}
-
-// checkWinner says again, from the outside, what no winner may be.
-func checkWinner(t *testing.T, r *auction.Request, w *auction.Winner) {
-	t.Helper()
-	slot := r.Slots[0]
-	for rule, holds := range map[string]bool{
-		"its slot is ours":       w.Slot == slot.ID,
-		"its price is in bounds": w.Price >= max(slot.Floor, 1) && w.Price <= deckle.MaxCPM,
-		"it fits":                slices.Contains(slot.Formats, w.Size),
-		"it has markup":          strings.TrimSpace(w.AdM) != "" && len(w.AdM) <= 64<<10,
-		"it is secure":           !strings.Contains(w.AdM, "http:") || strings.Contains(w.AdM, "https"),
-		"it has names":           w.ID != "" && w.Seat != "" && len(w.AdID) == 22 && w.Bucket != "",
-		"it is not blocked":      !slices.Contains(w.ADomain, "rival.example"),
-		"it expires":             w.Expires > 0 && w.Expires <= deckle.MaxBidAge,
-		"its nurl is a URL":      w.NURL == "" || strings.HasPrefix(strings.ToLower(w.NURL), "http"),
-		"its burl is a URL":      w.BURL == "" || strings.HasPrefix(strings.ToLower(w.BURL), "http"),
-	} {
-		if !holds {
-			t.Errorf("not so: %s, of %+v", rule, w)
-		}
-	}
 }

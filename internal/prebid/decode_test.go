@@ -106,13 +106,13 @@ func TestDecodeSeatNonBids(t *testing.T) {
 // How long the server took is what its slowest bidder took.
 func TestDecodeTook(t *testing.T) {
 	for times, want := range map[string]time.Duration{
-		`{"a": 12, "b": 40, "c": 7}`:                   40 * time.Millisecond,
-		`{}`:                                           0,
-		`null`:                                         0,
-		`[7]`:                                          0,
+		`{"a": 12, "b": 40, "c": 7}`: 40 * time.Millisecond,
+		`{}`:                         0,
+		`null`:                       0,
+		`[7]`:                        0,
 		`{"a": "12", "b": {"c": 9}, "d": [1], "e": 3}`: 3 * time.Millisecond,
-		`{"a": -5}`:                                    0,
-		`{"a": 1e99, "b": 60001, "c": 60000}`:          time.Minute,
+		`{"a": -5}`:                           0,
+		`{"a": 1e99, "b": 60001, "c": 60000}`: time.Minute,
 	} {
 		a, err := dialect.Decode(nil, []byte(`{"ext": {"responsetimemillis": `+times+`}}`))
 		if err != nil || a.Took != want {

@@ -27,15 +27,16 @@ func (d Dialect) mutants(t *testing.T) {
 	if os.Getenv("DECKLE_SLOW") != "" {
 		n = 100_000
 	}
-	seeds := append(slices.Clone(d.Seeds), []byte(d.Answer("", Offer("odd", "1", "2"), Offer("even", "2", "1.5"))))
+	good := []byte(d.Answer("", Offer("odd", "1", "2"), Offer("even", "2", "1.5"), Offer("odd", "3", "0.7")))
+	seeds := append(slices.Clone(d.Seeds), good)
 	for _, b := range biddings() {
-		seeds = append(seeds, []byte(d.Answer(b.currency, b.offers...)))
+		seeds = append(seeds, []byte(d.Answer(b.currency, b.offers...)), good)
 	}
 	r := Request()
 	var body []byte // of the answer to come
 	h := auction.New(auction.Config{
 		Providers: []auction.Provider{d.provider("odd", "http://odd")},
-		Dial:      func(context.Context, string, string) (net.Conn, error) { return dialBody(body), nil },
+		Dial:      func(context.Context, string, string) (net.Conn, error) { return DialBody(body), nil },
 	}, auction.NewMetrics(), slog.New(slog.DiscardHandler))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -47,7 +48,7 @@ func (d Dialect) mutants(t *testing.T) {
 		checkWinners(t, r, res)
 		statuses[res.Providers[0].Status]++
 		if t.Failed() {
-			t.Fatalf("mutant %d: %q", i, body)
+			t.Fatalf("mutant %d: %.2000q", i, body)
 		}
 	}
 	h.Close()
@@ -96,8 +97,8 @@ var words = [...]string{
 	`"__proto__"`, "\xff", "<script>", "http:", "${AUCTION_PRICE}", `[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[`,
 }
 
-// dialBody is a connection to a server that answers 200 with body.
-func dialBody(body []byte) net.Conn {
+// DialBody is a connection to a server that answers 200 with body.
+func DialBody(body []byte) net.Conn {
 	near, far := net.Pipe()
 	go func() {
 		defer func() { _ = far.Close() }()
@@ -148,7 +149,7 @@ func CheckWinner(t testing.TB, r *auction.Request, w *auction.Winner) {
 		"its burl is a URL, or absent": w.BURL == "" || strings.HasPrefix(strings.ToLower(w.BURL), "http"),
 	} {
 		if !holds {
-			t.Errorf("not so: %s, of %+v", rule, w)
+			t.Errorf("not so: %s, of %.2000s", rule, fmt.Sprintf("%+v", w))
 		}
 	}
 }

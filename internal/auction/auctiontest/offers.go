@@ -58,6 +58,7 @@ func biddings() []bidding {
 		one("a video", auction.ReasonMediaType, func(o *auction.Offer) { o.MType = 2 }),
 		one("no markup", auction.ReasonNoMarkup, func(o *auction.Offer) { o.AdM = "" }),
 		one("white space for markup", auction.ReasonNoMarkup, func(o *auction.Offer) { o.AdM = " \n\t" }),
+		one("macros for nothing as markup", auction.ReasonNoMarkup, func(o *auction.Offer) { o.AdM = " ${AUCTION_AD_ID}\n${AUCTION_MIN_TO_WIN} " }),
 		one("markup of 64 KiB and a byte", auction.ReasonMarkupTooLarge, func(o *auction.Offer) { o.AdM = strings.Repeat("x", 64<<10+1) }),
 		one("markup that its macros blow up", auction.ReasonMarkupTooLarge, func(o *auction.Offer) {
 			o.ID, o.AdM = strings.Repeat("i", 500), strings.Repeat("${AUCTION_AD_ID}", 2000)
