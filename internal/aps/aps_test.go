@@ -149,7 +149,7 @@ func TestCreatives(t *testing.T) {
 		`{"creativeurl":"http://c.example/","tagtype":"iframe"}`:                                    "insecure_markup",
 		`{"creativeurl":"javascript://c.example/%0aalert(1)","tagtype":"iframe"}`:                   "insecure_markup",
 		`{"creativeurl":"data:text/html,x","tagtype":"iframe"}`:                                     "malformed",
-		`{"creativeurl":"//c.example/","tagtype":"iframe"}`:                                         "insecure_markup",
+		`{"creativeurl":"//c.example/","tagtype":"iframe"}`:                                         is,
 		`{"creativeurl":"https:///path","tagtype":"iframe"}`:                                        "malformed",
 		`{"creativeurl":"https://u:p@c.example/","tagtype":"iframe"}`:                               "malformed",
 		`{"creativeurl":"https://c.example/` + strings.Repeat("x", 8<<10) + `","tagtype":"iframe"}`: "malformed",

@@ -39,7 +39,7 @@ func (d *Dialect) markup(o *auction.Offer, ext *bidExt) (string, auction.NonBidR
 	switch {
 	case err != nil, len(ext.CreativeURL) > maxURL, u.Hostname() == "", u.User != nil:
 		return "", auction.ReasonMalformed
-	case u.Scheme != "https":
+	case u.Scheme != "https" && u.Scheme != "": // without one it is as secure as the page
 		return "", auction.ReasonInsecureMarkup
 	}
 	switch ext.TagType {

@@ -1,9 +1,10 @@
 // Package sim is the world outside Deckle, on loopback and in one process: a
-// publisher's site, a Prebid Server with its bidders, an ad server with its tag
-// library, and the faults that all three have in real life.
+// publisher's site, a Prebid Server with its bidders, Amazon Publisher Services, an
+// ad server with its tag library, and the faults that all of them have in real
+// life.
 //
 // It serves the demo and the tests of every package above the ones it stands in
-// for. Nothing in it knows Deckle: the three parts speak HTTP, OpenRTB and the
+// for. Nothing in it knows Deckle: its parts speak HTTP, OpenRTB and the
 // public interface of Google Publisher Tag, and unmodified Prebid.js runs against
 // them as well.
 //
@@ -30,18 +31,20 @@ type Options struct {
 	// fields, where they are zero, are taken from Latency above.
 	Publisher PublisherOptions
 	Prebid    PrebidOptions
+	APS       APSOptions
 	AdServer  AdServerOptions
 }
 
-// A World is a publisher, a Prebid Server and an ad server that listen on
+// A World is a publisher, a Prebid Server, an APS and an ad server that listen on
 // loopback until it is closed.
 type World struct {
 	Publisher *Publisher
 	Prebid    *PrebidServer
+	APS       *APS
 	AdServer  *AdServer
 
 	// Where they are: "http://127.0.0.1:port", without a slash at the end.
-	PublisherURL, PrebidURL, AdServerURL string
+	PublisherURL, PrebidURL, APSURL, AdServerURL string
 
 	servers []*http.Server
 	serving sync.WaitGroup
@@ -56,22 +59,25 @@ func (w *World) GPTURL() string { return w.AdServerURL + gptPath }
 func Start(ctx context.Context, o Options) (*World, error) {
 	o.Publisher.Latency = firstPositive(o.Publisher.Latency, o.Latency.Origin)
 	o.Prebid.Latency = firstPositive(o.Prebid.Latency, o.Latency.Prebid)
+	o.APS.Latency = firstPositive(o.APS.Latency, o.Latency.Prebid)
 	o.AdServer.Latency = firstPositive(o.AdServer.Latency, o.Latency.GPT)
 
 	w := &World{}
 	ctx, w.stop = context.WithCancel(ctx)
 	w.AdServer = NewAdServer(o.AdServer)
 	w.Prebid = NewPrebidServer(o.Prebid)
+	w.APS = NewAPS(o.APS)
 
-	var err, errAd, errPub error
+	var err, errAPS, errAd, errPub error
 	w.PrebidURL, err = w.serve(ctx, w.Prebid)
+	w.APSURL, errAPS = w.serve(ctx, w.APS)
 	w.AdServerURL, errAd = w.serve(ctx, w.AdServer)
 	if o.Publisher.GPTURL == "" {
 		o.Publisher.GPTURL = w.GPTURL()
 	}
 	w.Publisher = NewPublisher(o.Publisher)
 	w.PublisherURL, errPub = w.serve(ctx, w.Publisher)
-	if err := errors.Join(err, errAd, errPub); err != nil {
+	if err := errors.Join(err, errAPS, errAd, errPub); err != nil {
 		return nil, errors.Join(fmt.Errorf("start the world: %w", err), w.Close())
 	}
 	context.AfterFunc(ctx, func() { _ = w.Close() })
