@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"deckle/internal/aps"
 	"deckle/internal/auction"
 	"deckle/internal/catalog"
 	"deckle/internal/config"
@@ -21,13 +22,21 @@ import (
 func auctionConfig(cfg *config.Config) auction.Config {
 	var providers []auction.Provider
 	for _, name := range cfg.Auction.Providers {
-		if name == "prebid" {
+		switch name {
+		case "prebid":
 			p := cfg.Integrations.Prebid
 			providers = append(providers, auction.Provider{
 				Name:     name,
 				Dialect:  prebid.New(prebid.Config{ServerURL: p.ServerURL, AccountID: p.AccountID}),
 				Timeout:  p.Timeout,
 				FireNURL: p.FireNURLAtEdge,
+			})
+		case "aps":
+			p := cfg.Integrations.APS
+			providers = append(providers, auction.Provider{
+				Name:    name,
+				Dialect: aps.New(aps.Config{Endpoint: p.Endpoint, AccountID: p.AccountID, ScriptCreatives: p.ScriptCreatives}),
+				Timeout: p.Timeout,
 			})
 		}
 	}

@@ -317,7 +317,8 @@ func (l loader) aps(t *table) APS {
 
 // isOpenRTB refuses the endpoint of APS whose prices nobody but Google reads.
 func isOpenRTB(s string) (string, *fault) {
-	if strings.HasSuffix(s, "/e/dtb/bid") {
+	path, _, _ := strings.Cut(s, "?")
+	if strings.HasSuffix(strings.TrimRight(path, "/"), "/e/dtb/bid") {
 		return "", faultf("use "+apsEndpoint, "/e/dtb/bid answers with opaque price codes, which no auction can compare")
 	}
 	return s, nil
@@ -503,6 +504,10 @@ func (l loader) crossProviders(c *Config) {
 	for _, p := range c.Auction.Providers {
 		if _, ok := l.doc.where["integrations."+p]; !ok {
 			l.errorAt("auction.providers", "add the table, or set auction.enabled = false", "%q needs a table [integrations.%s]", p, p)
+			continue
+		}
+		if p == "aps" && c.Integrations.APS.AccountID == "" && !l.doc.faulty("integrations.aps.account_id") {
+			l.errorAt("auction.providers", "set integrations.aps.account_id", "%q needs an account: APS bids for no other", p)
 		}
 	}
 }
