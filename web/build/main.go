@@ -15,6 +15,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/evanw/esbuild/pkg/api"
 )
@@ -42,47 +44,101 @@ func run(dir string, check bool) error {
 	return write(dist, want)
 }
 
-// build bundles the client's entry points in src. It returns the files of dist/
-// by name. The client is named by its content, so that it can be cached for ever;
-// the runners are inlined into pages and need no such name.
+// build bundles the entry points in src. It returns the files of dist/ by name.
+// What is loaded is named by its content, so that it can be cached for ever; the
+// runners are inlined into pages and need no such name.
 func build(src string) (map[string][]byte, error) {
 	files := make(map[string][]byte)
-	for _, entry := range []string{"main", "slots-runner", "bids-runner"} {
-		code, err := bundle(filepath.Join(src, entry+".ts"))
+	for _, runner := range []string{"slots-runner", "bids-runner"} {
+		code, err := bundle(filepath.Join(src, runner+".ts"), api.ES2017, nil)
 		if err != nil {
 			return nil, err
 		}
-		if entry == "main" {
-			entry = "client-" + hash(code)
+		files[runner+".js"] = code
+	}
+	// The reader's script loads the magazine's, and so has its name in it.
+	var magazine string
+	for _, e := range []struct {
+		name, entry string
+		target      api.Target
+	}{
+		{"client", "main.ts", api.ES2017},
+		// A browser that knows container queries knows ES2020.
+		{"magazine", "magazine/main.ts", api.ES2020},
+		{"reader", "reader/main.ts", api.ES2020},
+	} {
+		code, err := bundle(filepath.Join(src, e.entry), e.target, map[string]string{"MAGAZINE_PATH": strconv.Quote(magazine)})
+		if err != nil {
+			return nil, err
 		}
-		files[entry+".js"] = code
+		name := e.name + "-" + hash(code) + ".js"
+		files[name] = code
+		if e.name == "magazine" {
+			magazine = "/_deckle/" + name
+		}
 	}
 	return files, nil
 }
 
-// bundle gives the script that entry and its imports make: ASCII, minified, safe
-// to stand in an HTML script element, in the syntax of ES2017.
-func bundle(entry string) ([]byte, error) {
+// bundle gives the script that entry and its imports make, with constants put in
+// where define names them: ASCII, minified, safe to stand in an HTML script
+// element, in the syntax of target.
+func bundle(entry string, target api.Target, define map[string]string) ([]byte, error) {
 	result := api.Build(api.BuildOptions{
 		EntryPoints:       []string{entry},
 		Bundle:            true,
 		Format:            api.FormatIIFE,
-		Target:            api.ES2017,
+		Target:            target,
 		Charset:           api.CharsetASCII,
 		LegalComments:     api.LegalCommentsNone,
 		MinifyWhitespace:  true,
 		MinifyIdentifiers: true,
 		MinifySyntax:      true,
+		Define:            define,
+		Plugins:           []api.Plugin{{Name: "css", Setup: styleSheets}},
 		LogLevel:          api.LogLevelSilent,
 	})
-	if len(result.Errors) > 0 {
-		var errs []error
-		for _, text := range api.FormatMessages(result.Errors, api.FormatMessagesOptions{}) {
-			errs = append(errs, errors.New(text))
-		}
-		return nil, fmt.Errorf("bundle %s: %w", entry, errors.Join(errs...))
+	if err := joined(result.Errors); err != nil {
+		return nil, fmt.Errorf("bundle %s: %w", entry, err)
 	}
 	return bytes.TrimSpace(result.OutputFiles[0].Contents), nil
+}
+
+// styleSheets makes an imported style sheet a string: its text, minified, as the
+// browsers understand it that have container queries.
+func styleSheets(build api.PluginBuild) {
+	build.OnLoad(api.OnLoadOptions{Filter: `\.css$`}, func(args api.OnLoadArgs) (api.OnLoadResult, error) {
+		source, err := os.ReadFile(args.Path)
+		if err != nil {
+			return api.OnLoadResult{}, err
+		}
+		style := api.Transform(string(source), api.TransformOptions{
+			Loader: api.LoaderCSS,
+			Engines: []api.Engine{
+				{Name: api.EngineChrome, Version: "105"},
+				{Name: api.EngineFirefox, Version: "110"},
+				{Name: api.EngineSafari, Version: "16"},
+			},
+			Charset:          api.CharsetASCII,
+			MinifyWhitespace: true,
+			MinifySyntax:     true,
+			LogLevel:         api.LogLevelSilent,
+		})
+		if err := joined(append(style.Errors, style.Warnings...)); err != nil {
+			return api.OnLoadResult{}, err
+		}
+		text := strings.TrimSpace(string(style.Code))
+		return api.OnLoadResult{Contents: &text, Loader: api.LoaderText}, nil
+	})
+}
+
+// joined is esbuild's messages as one error, nil where there are none.
+func joined(messages []api.Message) error {
+	var errs []error
+	for _, text := range api.FormatMessages(messages, api.FormatMessagesOptions{}) {
+		errs = append(errs, errors.New(text))
+	}
+	return errors.Join(errs...)
 }
 
 // hash is short enough for a name and long enough that no two builds share it.

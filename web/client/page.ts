@@ -51,6 +51,8 @@ export interface Deckle {
   cmd: {push(...commands: (() => void)[]): number};
   /** How often something happened in this page view: adRenderSucceeded, burl, … */
   counts?: Record<string, number>;
+  /** Fills the magazine slots that the page has marked since it was loaded. */
+  fill?: () => void;
 }
 
 /** A string, or a TrustedScriptURL where the page enforces Trusted Types. */

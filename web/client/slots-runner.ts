@@ -1,10 +1,11 @@
-// The runner of hole 1: hands the slots to the page and loads the client. Built
-// to constant text, whose hash can stand in a Content-Security-Policy.
-import {type ClientData, insertClient} from './insert-client.ts';
+// The runner of hole 1: hands the slots to the page and loads the client, and the
+// reader plane's script where there are magazine slots. Built to constant text,
+// whose hash can stand in a Content-Security-Policy.
+import {type ClientData, insertScripts, type ReaderData} from './insert-scripts.ts';
 import {runBlock} from './run-block.ts';
 
-runBlock('slots', ({slots, skip, client}, nonce) => {
+runBlock('slots', ({slots, skip, client, reader}, nonce) => {
   window.__ts_ad_slots = slots;
   // A bot gets the slots alone.
-  if (client) insertClient(client as ClientData, {skip, nonce});
+  insertScripts(client as ClientData | undefined, reader as ReaderData | undefined, {skip, nonce});
 });

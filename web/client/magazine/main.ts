@@ -1,0 +1,6 @@
+// Defines <deckle-magazine>. Loaded twice, the first definition stays.
+import {MagazineElement} from './magazine-element.ts';
+
+if (!customElements.get('deckle-magazine')) {
+  customElements.define('deckle-magazine', MagazineElement);
+}

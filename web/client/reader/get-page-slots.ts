@@ -1,0 +1,52 @@
+import {isRecord} from '../is-record.ts';
+import {isId} from './read-pin.ts';
+import type {PageSlot} from './types.ts';
+
+const MAX_SIDE = 10_000;
+
+/**
+ * The magazine slots that the edge has written into a page (`__ts_ad_slots`). Of
+ * a slot's formats the largest is asked for that is no wider than the viewport,
+ * or else the narrowest.
+ */
+export const getPageSlots = (value: unknown, viewportWidth: number): PageSlot[] => {
+  const slots: PageSlot[] = [];
+  for (const entry of Array.isArray(value) ? value : []) {
+    if (!isRecord(entry) || entry.kind !== 'magazine' || !isId(entry.id)) continue;
+    const {id, div_id: divId, formats} = entry;
+    const format = chooseFormat(formats, viewportWidth);
+    if (typeof divId !== 'string' || !format) continue;
+    const [w, h] = format;
+    slots.push({id, w, h, find: (doc) => doc.getElementById(divId)});
+  }
+  return slots;
+};
+
+const chooseFormat = (formats: unknown, viewportWidth: number): [number, number] | undefined => {
+  const sizes = (Array.isArray(formats) ? formats : []).filter(isFormat);
+  const fitting = sizes.filter(([w]) => w <= viewportWidth);
+  const largest = fitting.sort(([w, h], [w2, h2]) => w2 * h2 - w * h)[0];
+  return largest ?? sizes.sort(([w], [w2]) => w - w2)[0];
+};
+
+const isFormat = (value: unknown): value is [number, number] =>
+  Array.isArray(value) && isSide(value[0]) && isSide(value[1]);
+
+const isSide = (value: unknown): value is number =>
+  typeof value === 'number' && value >= 1 && value <= MAX_SIDE;
+
+/**
+ * The slots that a page has marked itself:
+ * `<div data-deckle-slot="id" data-w="300" data-h="250">`. Those without a valid
+ * id and size are left out, and of those with one id all but the first.
+ */
+export const getMarkedSlots = (doc: Document): PageSlot[] => {
+  const slots = new Map<string, PageSlot>();
+  for (const element of Array.from(doc.querySelectorAll<HTMLElement>('[data-deckle-slot]'))) {
+    const {deckleSlot: id, w, h} = element.dataset;
+    const size = [Number(w), Number(h)];
+    if (!isId(id) || !isFormat(size) || slots.has(id)) continue;
+    slots.set(id, {id, w: size[0], h: size[1], find: () => element});
+  }
+  return Array.from(slots.values());
+};

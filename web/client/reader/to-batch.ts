@@ -1,0 +1,29 @@
+import {toJSON} from './to-json.ts';
+import type {Imp, Memory} from './types.ts';
+
+// What a batch may carry (POST /v1/serve/batch).
+const MAX_IMPS = 40;
+const MAX_PINS = 200;
+const MAX_URL = 2048;
+
+/** The body of a batch for these slots. Of too many pins the newest go along. */
+export const toBatch = (
+  pub: string,
+  href: string,
+  imps: readonly Imp[],
+  {pins, seen, recent}: Memory,
+): string =>
+  toJSON({
+    pub,
+    url: toURL(href),
+    imp: imps.slice(0, MAX_IMPS).map(({id, w, h}) => ({id, w, h})),
+    pins: pins.slice(0, MAX_PINS).map(({slotId, creativeId}) => ({slotId, creativeId})),
+    seen,
+    recent,
+  });
+
+/** The page's address without its fragment, and without its query where it is too long. */
+export const toURL = (href: string): string => {
+  const url = href.split('#', 1)[0]!;
+  return url.length <= MAX_URL ? url : url.split('?', 1)[0]!.slice(0, MAX_URL);
+};
