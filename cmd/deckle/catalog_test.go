@@ -37,7 +37,7 @@ func managed(t *testing.T) (management, *catalog.Catalog) {
 	<-cat.Loaded()
 	dir := t.TempDir()
 	sum := sha256.Sum256([]byte("secret"))
-	h, err := dashboard.New(dashboard.Config{APIKeysFile: inFolder(t, dir, "keys", "deploy:"+hex.EncodeToString(sum[:]))}, cat, memory.NewBlobs(), log)
+	h, err := dashboard.New(dashboard.Config{APIKeysFile: inFolder(t, dir, "keys", "deploy:"+hex.EncodeToString(sum[:]))}, cat, memory.NewBlobs(), dashboard.Parts{}, log)
 	if err != nil {
 		t.Fatal(err)
 	}

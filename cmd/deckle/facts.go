@@ -14,7 +14,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
+	"deckle/internal/budget"
 	"deckle/internal/catalog"
+	"deckle/internal/classify"
+	"deckle/internal/clock"
 	"deckle/internal/config"
 	"deckle/internal/dashboard"
 	"deckle/internal/dashboard/access"
@@ -22,7 +25,11 @@ import (
 	"deckle/internal/journal"
 	"deckle/internal/obs"
 	"deckle/internal/projection"
+	"deckle/internal/publicapi"
+	"deckle/internal/serve"
 	"deckle/internal/store"
+	"deckle/internal/template"
+	"deckle/internal/track"
 )
 
 // Facts are the store and what stands on it: the journal and its folds, the
@@ -31,27 +38,55 @@ import (
 // listener say what is wrong.
 type facts struct {
 	cfg      *config.Config
+	template func(site string) *template.Template
 	registry *prometheus.Registry
 	log      *slog.Logger
 	others   func() []obs.Check // how the parts of this node are that are no facts
+
+	stock func(context.Context, *catalog.Catalog, catalog.Blobs) error // see options
+
+	// What outlives a store that is opened again.
+	api     *publicapi.API
+	served  *serve.Metrics
+	tracked *track.Metrics
 
 	open   atomic.Pointer[openFacts] // nil until everything is open, and again at the end
 	broken atomic.Pointer[string]    // why it is not open
 }
 
-// openFacts are facts that can be used.
+// openFacts are facts that can be used, and what stands on them.
 type openFacts struct {
 	store   *store.Store
-	writes  [3]*health // of journal, catalog and keys
+	writes  [4]*health // of journal, catalog, keys and leases
+	wedged  chan struct{}
 	journal *journal.Journal
+	written *journal.Metrics
 	catalog *catalog.Catalog
-	hot     *projection.Hot
-	tables  *projection.Tables
+	centres *track.DataCentres
+
+	clock  *clock.Clock
+	pages  *classify.Classifier
+	hot    *projection.Hot
+	tables *projection.Tables
+	book   *budget.Book
+
+	batches *serve.Server
+	events  *track.Tracker
 	desk    *dashboard.Dashboard
 }
 
-func newFacts(cfg *config.Config, registry *prometheus.Registry, log *slog.Logger, others func() []obs.Check) *facts {
-	return &facts{cfg: cfg, registry: registry, log: log, others: others}
+// newFacts makes facts that are not open. Metrics of what outlives a store are
+// registered at once.
+func newFacts(cfg *config.Config, templates *config.Templates, registry *prometheus.Registry, log *slog.Logger, others func() []obs.Check) (*facts, error) {
+	asked := publicapi.NewMetrics()
+	f := &facts{
+		cfg: cfg, template: templates.For, registry: registry, log: log, others: others,
+		api: publicapi.New(asked, log), served: serve.NewMetrics(), tracked: track.NewMetrics(),
+	}
+	if err := errors.Join(asked.Register(registry), f.served.Register(registry), f.tracked.Register(registry)); err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
+	return f, nil
 }
 
 // checkAccess refuses the start for a file of passwords or keys that cannot be
@@ -103,42 +138,16 @@ func (f *facts) brokenBy(err error) {
 }
 
 // serve opens everything, from the ground up, and runs it until ctx is done. What
-// writes ends before the store does: deferred calls run last.
+// writes ends before what it writes to: deferred calls run last.
 func (f *facts) serve(ctx context.Context) (err error) {
-	st, err := store.Open(ctx, storeConfig(f.cfg), f.log)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, st.Close()) }()
-
-	folds := projectionConfig(f.cfg)
-	tables, err := projection.OpenTables(ctx, reportFile(f.cfg), folds, f.log, projections()...)
-	if err != nil {
-		return fmt.Errorf("open report.db: %w", err)
-	}
-	defer func() { err = errors.Join(err, tables.Close()) }()
-
-	content, products, err := catalog.ReadTaxonomies(filepath.Join(f.cfg.Store.DataDir, "taxonomy"))
-	if err != nil {
-		return fmt.Errorf("read taxonomies: %w", err)
-	}
-	written := journal.NewMetrics()
-	wedged := make(chan struct{}, 1)
-	o := &openFacts{
-		store:  st,
-		writes: [...]*health{{part: "journal", wedged: wedged}, {part: "catalog", wedged: wedged}, {part: "keys", wedged: wedged}},
-		hot:    projection.NewHot(folds, f.log),
-		tables: tables,
-	}
-	o.journal = journal.New(watchedLog{st.Journal(), o.writes[0]}, journal.Config{}, written, f.log)
-	o.catalog = catalog.New(watchedKV{st.Catalog(), o.writes[1]}, watchedKV{st.Keys(), o.writes[2]},
-		catalog.Config{Sites: siteFacts(f.cfg), Content: content, Products: products, Log: f.log})
-	if o.desk, err = dashboard.New(dashboardConfig(f.cfg, f.checks), o.catalog, st.Assets(), f.log); err != nil {
+	o := &openFacts{}
+	defer func() { err = errors.Join(err, o.close()) }()
+	if err := o.openAll(ctx, f); err != nil {
 		return err
 	}
 	figures := &lent{Registerer: f.registry}
 	defer figures.giveBack()
-	if err := errors.Join(written.Register(figures), o.catalog.Metrics().Register(figures), o.hot.Register(figures), tables.Register(figures)); err != nil {
+	if err := o.register(figures); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
 	waitForJournal := inBackground(ctx, o.journal.Run)
@@ -146,14 +155,79 @@ func (f *facts) serve(ctx context.Context) (err error) {
 	f.open.Store(o)
 	f.broken.Store(nil)
 	defer f.open.Store(nil)
+	return o.run(ctx, f.stock)
+}
 
+// openAll opens everything. What is open when it fails is for [openFacts.close].
+func (o *openFacts) openAll(ctx context.Context, f *facts) (err error) {
+	if o.store, err = store.Open(ctx, storeConfig(f.cfg), f.log); err != nil {
+		return err
+	}
+	folds := projectionConfig(f.cfg)
+	if o.tables, err = projection.OpenTables(ctx, reportFile(f.cfg), folds, f.log, projections()...); err != nil {
+		return fmt.Errorf("open report.db: %w", err)
+	}
+	content, products, err := catalog.ReadTaxonomies(filepath.Join(f.cfg.Store.DataDir, "taxonomy"))
+	if err != nil {
+		return fmt.Errorf("read taxonomies: %w", err)
+	}
+	if o.centres, err = track.OpenDataCentres(hygieneFile(f.cfg)); err != nil {
+		return fmt.Errorf("read the networks of data centres: %w", err)
+	}
+
+	// Facts: what has happened, and what we have been told to do.
+	st := o.store
+	o.wedged = make(chan struct{}, 1)
+	o.writes = [...]*health{{part: "journal", wedged: o.wedged}, {part: "catalog", wedged: o.wedged}, {part: "keys", wedged: o.wedged}, {part: "leases", wedged: o.wedged}}
+	o.written = journal.NewMetrics()
+	o.journal = journal.New(watchedLog{st.Journal(), o.writes[0]}, journal.Config{}, o.written, f.log)
+	o.catalog = catalog.New(watchedKV{st.Catalog(), o.writes[1]}, watchedKV{st.Keys(), o.writes[2]},
+		catalog.Config{Sites: siteFacts(f.cfg), Content: content, Products: products, Log: f.log})
+
+	// State: folded from them.
+	o.clock = clock.New(st.Pages(), clock.Config{MaxSkew: f.cfg.Reader.MaxSkew, Log: f.log})
+	o.pages = classify.New(st.Pages(), content, classify.Config{Log: f.log})
+	o.hot = projection.NewHot(folds, f.log)
+	o.book = budget.New(budget.Config{
+		KV: watchedKV{st.Leases(), o.writes[3]}, Journal: o.journal, Fold: o.hot, Snapshot: o.catalog.Snapshot,
+		BeaconWindow: f.cfg.Reader.BeaconWindow, MaxSkew: f.cfg.Reader.MaxSkew, Log: f.log,
+	})
+	o.hot.Notify(o.book.Folded)
+
+	// Surfaces: what readers' browsers ask and tell, and the desk.
+	tokens := verifier(f.cfg, newRings(o.catalog.Snapshot).of)
+	o.batches = o.newServer(f, content, tokens)
+	o.events = o.newTracker(f, tokens)
+	o.desk, err = dashboard.New(dashboardConfig(f.cfg, f.checks), o.catalog, st.Assets(), o.parts(f), f.log)
+	return err
+}
+
+// parts are what the dashboard shows of the rest of this node.
+func (o *openFacts) parts(_ *facts) dashboard.Parts {
+	return dashboard.Parts{Tables: o.tables}
+}
+
+func (o *openFacts) register(r prometheus.Registerer) error {
+	return errors.Join(o.written.Register(r), o.catalog.Metrics().Register(r), o.hot.Register(r), o.tables.Register(r),
+		o.clock.Register(r), o.pages.Metrics().Register(r), o.book.Metrics().Register(r))
+}
+
+// run follows what is written until ctx is done, or the store has to be opened
+// anew.
+func (o *openFacts) run(ctx context.Context, stock func(context.Context, *catalog.Catalog, catalog.Blobs) error) error {
 	g, ctx := errgroup.WithContext(ctx)
+	if stock != nil {
+		g.Go(func() error { return stock(ctx, o.catalog, o.store.Assets()) })
+	}
 	g.Go(func() error { return o.catalog.Run(ctx) })
-	g.Go(func() error { return o.hot.Run(ctx, st.Journal()) })
-	g.Go(func() error { return tables.Run(ctx, st.Journal()) })
+	g.Go(func() error { return o.clock.Run(ctx) })
+	g.Go(func() error { return o.pages.Run(ctx) })
+	g.Go(func() error { return o.hot.Run(ctx, o.store.Journal()) })
+	g.Go(func() error { return o.tables.Run(ctx, o.store.Journal()) })
+	g.Go(func() error { return o.book.Run(ctx) })
 	g.Go(func() error {
 		select {
-		case <-wedged:
+		case <-o.wedged:
 			return errWedged
 		case <-ctx.Done():
 			return nil
@@ -162,10 +236,26 @@ func (f *facts) serve(ctx context.Context) (err error) {
 	return g.Wait()
 }
 
+// close closes what is open, the ground last.
+func (o *openFacts) close() (err error) {
+	if o.tables != nil {
+		err = o.tables.Close()
+	}
+	if o.store != nil {
+		err = errors.Join(err, o.store.Close())
+	}
+	return err
+}
+
 // reload reads again what SIGHUP is meant for.
 func (f *facts) reload() {
-	if o := f.open.Load(); o != nil {
-		o.desk.Reload()
+	o := f.open.Load()
+	if o == nil {
+		return
+	}
+	o.desk.Reload()
+	if err := o.centres.Reload(); err != nil {
+		f.log.Error("the networks of data centres are not read again", "err", err)
 	}
 }
 
@@ -221,7 +311,8 @@ func (f *facts) checks() []obs.Check {
 	for _, h := range o.writes {
 		checks = append(checks, h.check())
 	}
-	checks = append(checks, degrade(o.hot.Check()))
+	checks = append(checks, degrade(o.clock.Check()), degrade(o.hot.Check()))
+	checks = append(checks, o.book.Checks()...)
 	checks = append(checks, o.tables.Checks()...)
 	return append(checks, o.desk.Checks()...)
 }

@@ -603,7 +603,7 @@ func TestDescriptionIsOfWhatThereIs(t *testing.T) {
 			}
 		}
 	}
-	if len(ids) != 40 {
+	if len(ids) != 45 {
 		t.Errorf("%d operations", len(ids))
 	}
 }

@@ -97,9 +97,12 @@ func (d *Dashboard) showHistory(e editor) handler {
 // what was done.
 type overviewPage struct {
 	frame
-	Tiles  []tile
-	Checks []check
-	Events []event
+	Tiles     []tile
+	Reporting bool          // there are reports
+	Days      int           // how many the groups are about
+	Groups    []reportGroup // without rows
+	Checks    []check
+	Events    []event
 }
 
 type tile struct {
@@ -127,6 +130,10 @@ func (d *Dashboard) showOverview(v visit) error {
 			name = plural(e.kind)
 		}
 		p.Tiles = append(p.Tiles, tile{link{"/" + plural(e.kind), name}, n, false})
+	}
+	p.Reporting, p.Days = d.parts.Tables != nil, glanceDays
+	if p.Groups, err = d.lastDays(v.r.Context(), s, time.Now()); err != nil {
+		return err
 	}
 	if d.config.Ready != nil {
 		for _, c := range d.config.Ready() {

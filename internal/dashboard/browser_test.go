@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -180,7 +181,7 @@ func TestInboxByKeyboard(t *testing.T) {
 // everyPage are the pages that a person sees, with something on them.
 var everyPage = []string{
 	"/", "/inbox", "/publishers", "/publishers/yuki", "/sites", "/sites/yuki-site", "/advertisers", "/campaigns", "/campaigns/autumn",
-	"/campaigns/new", "/creatives", "/creatives/ryokan-magazine-001", "/creatives/ryokan-magazine-001/preview", "/audit", "/nothing",
+	"/campaigns/new", "/creatives", "/creatives/ryokan-magazine-001", "/creatives/ryokan-magazine-001/preview", "/audit", "/reports", "/nothing",
 }
 
 // Pages are accessible as far as a program can tell, fit every screen, and keep to
@@ -193,6 +194,7 @@ func TestPagesInTheBrowser(t *testing.T) {
 	}
 	w := newWorld(t, nil)
 	w.populate()
+	w.report(time.Now().AddDate(0, 0, -12))
 	url := w.serve()
 	b := browser.Start(t)
 	for name, screen := range map[string]struct {
@@ -201,7 +203,7 @@ func TestPagesInTheBrowser(t *testing.T) {
 		pages  []string
 	}{
 		"light": {browser.View{Width: 1280, Height: 860}, nil, everyPage},
-		"dark":  {browser.View{Width: 1280, Height: 860}, []action{dark()}, []string{"/", "/inbox", "/campaigns", "/creatives/ryokan-magazine-001", "/audit"}},
+		"dark":  {browser.View{Width: 1280, Height: 860}, []action{dark()}, []string{"/", "/inbox", "/campaigns", "/creatives/ryokan-magazine-001", "/audit", "/reports"}},
 		"small": {browser.View{Width: 360, Height: 740}, nil, everyPage},
 	} {
 		t.Run(name, func(t *testing.T) {

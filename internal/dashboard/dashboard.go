@@ -20,6 +20,7 @@ import (
 	"deckle/internal/catalog"
 	"deckle/internal/dashboard/access"
 	"deckle/internal/dashboard/api"
+	"deckle/internal/dashboard/report"
 	"deckle/internal/obs"
 )
 
@@ -43,12 +44,19 @@ type Config struct {
 	Ready func() []obs.Check
 }
 
+// Parts are what a dashboard shows of the rest of the node. The pages of a part that
+// is nil say that it is not open.
+type Parts struct {
+	Tables report.Tables // what the journal has been folded into
+}
+
 // A Dashboard answers the requests of the admin listener that are not for metrics
 // or health.
 type Dashboard struct {
 	config  Config
 	catalog *catalog.Catalog
 	blobs   catalog.Blobs
+	parts   Parts
 	keys    *access.Keys
 	door    *access.Door
 	log     *slog.Logger
@@ -57,16 +65,16 @@ type Dashboard struct {
 	pictures chan struct{} // a place for each picture that is worked on
 }
 
-// New makes the dashboard of a catalog and of the assets in blobs. Its error says
-// what is wrong with the two files.
-func New(c Config, cat *catalog.Catalog, blobs catalog.Blobs, log *slog.Logger) (*Dashboard, error) {
+// New makes the dashboard of a catalog, of the assets in blobs, and of the parts of a
+// node. Its error says what is wrong with the two files.
+func New(c Config, cat *catalog.Catalog, blobs catalog.Blobs, parts Parts, log *slog.Logger) (*Dashboard, error) {
 	keys, errKeys := access.OpenKeys(c.APIKeysFile, log)
 	door, errDoor := access.OpenDoor(c.PasswordFile, log)
 	if err := errors.Join(errKeys, errDoor); err != nil {
 		return nil, err
 	}
 	d := &Dashboard{
-		config: c, catalog: cat, blobs: blobs, keys: keys, door: door, log: log,
+		config: c, catalog: cat, blobs: blobs, parts: parts, keys: keys, door: door, log: log,
 		pictures: make(chan struct{}, maxPictures),
 	}
 	d.handler = d.routes()
@@ -84,6 +92,8 @@ func (d *Dashboard) routes() http.Handler {
 	pages.Handle("GET /{$}", d.private(d.showOverview))
 	pages.Handle("GET /inbox", d.private(d.showInbox))
 	pages.Handle("POST /inbox/{site}/{creative}", d.private(d.decide))
+	pages.Handle("GET /reports", d.private(d.showReports))
+	pages.Handle("GET /reports.csv", d.private(d.exportReport))
 	pages.Handle("GET /audit", d.private(d.showAudit))
 	pages.Handle("GET /_deckle/asset/{id}", d.private(d.showAsset)) // where creatives look for it
 	for _, e := range editors() {
@@ -102,7 +112,7 @@ func (d *Dashboard) routes() http.Handler {
 	sameOrigin.SetDenyHandler(http.HandlerFunc(d.denyCrossOrigin))
 
 	all := http.NewServeMux()
-	all.Handle(api.Prefix+"/", api.New(d.catalog, d.blobs, d.keys, d.log))
+	all.Handle(api.Prefix+"/", api.New(d.catalog, d.blobs, d.parts.Tables, d.keys, d.log))
 	all.Handle("/", pages)
 	return d.survive(timely(sameOrigin.Handler(all)))
 }

@@ -111,6 +111,7 @@ func (d *Dashboard) frame(v visit, title, section string) frame {
 	for _, n := range []navItem{
 		{link: link{"/", "Overview"}},
 		{link: link{"/inbox", "Approvals"}, Count: waiting},
+		{link: link{"/reports", "Reports"}, Apart: true},
 		{link: link{"/publishers", "Publishers"}, Apart: true},
 		{link: link{"/sites", "Sites"}},
 		{link: link{"/advertisers", "Advertisers"}, Apart: true},

@@ -111,7 +111,7 @@ func TestBeforeTheCatalogIsRead(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	w := newWorld(t, nil)
 	w.catalog = catalog.New(memory.NewKV(), memory.NewKV(), catalog.Config{Log: log})
-	h, err := dashboard.New(w.config, w.catalog, w.blobs, log)
+	h, err := dashboard.New(w.config, w.catalog, w.blobs, dashboard.Parts{}, log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestPicturesAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		blobs := &slowBlobs{Blobs: memory.NewBlobs()}
-		h, err := dashboard.New(w.config, w.catalog, blobs, slog.New(slog.DiscardHandler))
+		h, err := dashboard.New(w.config, w.catalog, blobs, dashboard.Parts{}, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,7 +198,7 @@ func TestOurErrors(t *testing.T) {
 	for _, panics := range []bool{false, true} {
 		var log strings.Builder
 		w := newWorld(t, nil)
-		h, err := dashboard.New(w.config, w.catalog, brokenBlobs{panics}, slog.New(slog.NewTextHandler(&log, nil)))
+		h, err := dashboard.New(w.config, w.catalog, brokenBlobs{panics}, dashboard.Parts{}, slog.New(slog.NewTextHandler(&log, nil)))
 		if err != nil {
 			t.Fatal(err)
 		}

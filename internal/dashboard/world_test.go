@@ -39,6 +39,7 @@ type world struct {
 	blobs   *memory.Blobs
 	catalog *catalog.Catalog
 	config  dashboard.Config
+	parts   dashboard.Parts
 	handler *dashboard.Dashboard
 	log     *bytes.Buffer
 }
@@ -74,12 +75,19 @@ func newWorld(t testing.TB, edit func(*dashboard.Config)) *world {
 	if edit != nil {
 		edit(&w.config)
 	}
-	h, err := dashboard.New(w.config, w.catalog, w.blobs, log)
+	w.open()
+	return w
+}
+
+// open makes the handler of the world, from the parts that it has by now.
+func (w *world) open() {
+	w.t.Helper()
+	log := slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelError}))
+	h, err := dashboard.New(w.config, w.catalog, w.blobs, w.parts, log)
 	if err != nil {
-		t.Fatal(err)
+		w.t.Fatal(err)
 	}
 	w.handler = h
-	return w
 }
 
 func file(t testing.TB, dir, name, text string) string {

@@ -24,6 +24,7 @@ import (
 
 	"deckle/internal/catalog"
 	"deckle/internal/dashboard/access"
+	"deckle/internal/dashboard/report"
 )
 
 // Prefix is what every path of the API begins with.
@@ -40,13 +41,14 @@ const (
 	burst     = 200
 
 	applyTimeout = 5 * time.Minute // of a document: 10,000 writes, each on disk
-	large        = 2               // documents and assets that are worked on at once
+	large        = 2               // documents, assets and reports that are worked on at once
 )
 
 // An API answers requests below [Prefix].
 type API struct {
 	catalog *catalog.Catalog
 	blobs   catalog.Blobs
+	tables  report.Tables // nil: there are none
 	keys    *access.Keys
 	log     *slog.Logger
 
@@ -59,10 +61,11 @@ type API struct {
 	rates map[string]*rate.Limiter // by the name of the key
 }
 
-// New makes the API of a catalog and of the assets in blobs.
-func New(c *catalog.Catalog, blobs catalog.Blobs, keys *access.Keys, log *slog.Logger) *API {
+// New makes the API of a catalog, of the assets in blobs, and of the reports of
+// tables; without these, which may be nil, reports are answered with 503.
+func New(c *catalog.Catalog, blobs catalog.Blobs, tables report.Tables, keys *access.Keys, log *slog.Logger) *API {
 	a := &API{
-		catalog: c, blobs: blobs, keys: keys, log: log,
+		catalog: c, blobs: blobs, tables: tables, keys: keys, log: log,
 		mux:     http.NewServeMux(),
 		answers: newAnswers(),
 		large:   make(chan struct{}, large),
@@ -198,7 +201,7 @@ func (a *API) serve(c call, rt route) error {
 	if err := onlyKnownQuery(c.r, rt.op); err != nil {
 		return err
 	}
-	if rt.op.limit > maxBody {
+	if rt.op.large || rt.op.limit > maxBody {
 		select {
 		case a.large <- struct{}{}:
 			defer func() { <-a.large }()

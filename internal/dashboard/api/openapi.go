@@ -43,7 +43,7 @@ func document(routes []route) []byte {
 			"title":   "Deckle management API",
 			"version": "1",
 			"license": object{"name": "Apache-2.0", "identifier": "Apache-2.0"},
-			"description": "Publishers, sites, advertisers, campaigns, creatives and approvals.\n\n" +
+			"description": "Publishers, sites, advertisers, campaigns, creatives and approvals; reports of what happened.\n\n" +
 				"Money is in micros (millionths) of the publisher's currency. " +
 				"Every write names the revision that it replaces (If-Match); a lost race is a 409 with what is there by now. " +
 				"A POST with an Idempotency-Key is done once: the answer is kept in the memory of one node for 24 hours, in 16 MiB at most; 409, 428, 429 and 5xx are not kept. " +
@@ -163,7 +163,7 @@ func statuses(r route) []int {
 func succeeds(op operation, status int) object {
 	out := object{"description": http.StatusText(status)}
 	headers := object{}
-	if strings.HasSuffix(op.gives, "Record") || op.gives == "Approvals" || op.gives == "Diff" && op.match == "" {
+	if strings.HasSuffix(op.gives, "Record") || op.gives == "Approvals" || op.gives == "Keys" || op.gives == "Diff" && op.match == "" {
 		headers["ETag"] = object{"schema": object{"type": "string"}, "description": "For If-Match."}
 	}
 	if status == http.StatusCreated {
@@ -172,13 +172,20 @@ func succeeds(op operation, status int) object {
 	if len(headers) > 0 {
 		out["headers"] = headers
 	}
+	content := object{}
 	switch {
 	case op.gives == "Description":
-		out["content"] = object{jsonMedia: object{"schema": object{"type": "object"}}}
+		content[jsonMedia] = object{"schema": object{"type": "object"}}
 	case op.gives != "":
-		out["content"] = object{jsonMedia: object{"schema": ref(op.gives)}}
-	case status == http.StatusOK:
-		out["content"] = object{"image/*": object{}}
+		content[jsonMedia] = object{"schema": ref(op.gives)}
+	case status == http.StatusOK && !op.csv:
+		content["image/*"] = object{}
+	}
+	if op.csv {
+		content[csvMedia] = object{"schema": object{"type": "string"}}
+	}
+	if len(content) > 0 {
+		out["content"] = content
 	}
 	return out
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"deckle/internal/catalog"
+	"deckle/internal/dashboard/report"
 )
 
 // An operation is what the description says of a route, and what is demanded of a
@@ -17,9 +18,11 @@ type operation struct {
 	query   []parameter
 	accept  string // media types of the body
 	limit   int64  // bytes of the body; 0: none
+	large   bool   // one of the few that are worked on at once, although its body is small
 	takes   string // schema of the body; "" with a limit: bytes
 	match   string // "revision", "revision or new", "diff": what If-Match has to name
 	gives   string // schema of a success; "" = none
+	csv     bool   // a success may be CSV, too; without a schema it is nothing else
 	status  int    // of a success
 	also    []int  // further statuses, beyond those that every route has
 }
@@ -45,6 +48,10 @@ func (a *API) routes() []route {
 	var all []route
 	for _, k := range catalog.Kinds() {
 		all = append(all, a.collection(k)...)
+	}
+	var asked []parameter
+	for _, p := range report.Parameters() {
+		asked = append(asked, parameter{p[0], p[1]})
 	}
 	return append(
 		all,
@@ -79,6 +86,23 @@ func (a *API) routes() []route {
 		route{"POST", "/document/apply", a.apply, operation{
 			id: "applyDocument", tag: "document", summary: "Change what a document says, if it is what its diff has shown",
 			accept: jsonMedia, limit: maxDocument, takes: "Document", match: "diff", gives: "Diff",
+		}},
+		route{"POST", "/debug-token", a.debugToken, operation{
+			id: "makeDebugToken", tag: "sites", summary: "Make a token with which the batches of a site explain themselves, for ten minutes",
+			accept: jsonMedia, limit: maxBody, takes: "DebugTokenRequest", gives: "DebugToken", also: []int{404},
+		}},
+		route{"GET", "/publishers/{id}/keys", a.showKeys, operation{
+			id: "getKeys", tag: "publishers", summary: "When the keys of a publisher's tokens were made", gives: "Keys", also: []int{404},
+		}},
+		route{"POST", "/publishers/{id}/keys/rotate", a.rotateKeys, operation{
+			id: "rotateKeys", tag: "publishers", match: "revision", gives: "Keys", also: []int{404},
+			summary: "Sign tokens with a new key; what the previous one has signed is no longer taken",
+		}},
+		route{"GET", "/reports", a.report, operation{
+			id: "report", tag: "reports", summary: "What happened, as JSON or CSV", query: asked, gives: "Report", csv: true, large: true, also: []int{406},
+		}},
+		route{"GET", "/reports.csv", a.report, operation{
+			id: "reportAsCSV", tag: "reports", summary: "What happened, as CSV", query: asked, csv: true, large: true,
 		}},
 		route{"GET", "/openapi.json", a.openAPI, operation{
 			id: "getDescription", tag: "description", summary: "This description", open: true, gives: "Description",
