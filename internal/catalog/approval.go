@@ -36,6 +36,7 @@ type Approval struct {
 	Content string    `json:"content"` // SHA-256 of what was decided on
 	State   State     `json:"state"`   // approved or rejected
 	By      string    `json:"by"`
+	Note    string    `json:"note,omitempty"` // why, in the words of whoever decided
 	At      time.Time `json:"at"`
 	Via     Via       `json:"via"`
 	Anchor  string    `json:"anchor,omitempty"` // the landing domain, for ByAnchor
@@ -155,7 +156,7 @@ func (a *storedApprovals) decide(d Approval) *storedApprovals {
 	if d.Via != ByHand {
 		what += " (" + string(d.Via) + ")"
 	}
-	next.History = note(a.History, Change{At: d.At, By: d.By, What: what})
+	next.History = note(a.History, Change{At: d.At, By: d.By, What: what, Note: d.Note})
 	return next
 }
 
@@ -175,7 +176,9 @@ func (s *Snapshot) Approvals(site, creative string) Approvals {
 
 // Approve approves a version of a creative on a site by hand, and trusts later
 // versions of the campaign's creatives that lead to the same registrable domain.
-// The version must be the present one: nobody approves what they have not seen.
+// The version must be the present one: nobody approves what they have not seen. And
+// the creative must have been in a campaign: what is approved is approved for its
+// advertiser.
 func (c *Catalog) Approve(ctx context.Context, site, creative string, version uint32, w Write) (Approvals, error) {
 	d, err := c.begin(ctx, site, creative, w)
 	if err != nil {
@@ -185,6 +188,9 @@ func (c *Catalog) Approve(ctx context.Context, site, creative string, version ui
 		return Approvals{}, &InvalidError{Problems: []Problem{{
 			Field: "version", Msg: fmt.Sprintf("%d is not the present one, %d", version, d.creative.Version), Remedy: "look at that one",
 		}}}
+	}
+	if d.owner == "" {
+		return Approvals{}, &InvalidError{Problems: []Problem{unowned("creative", creative)}}
 	}
 	approvals, err := c.decide(ctx, d, Approval{Version: version, Content: d.content, State: Approved, Via: ByHand}, w)
 	if err != nil || d.creative.Campaign == "" {
@@ -240,7 +246,14 @@ type deciding struct {
 	pair
 	creative  *Creative
 	content   string
+	owner     string // the advertiser, "" where the creative has never been in a campaign
 	approvals *storedApprovals
+}
+
+// unowned is the problem of approving a creative that is nobody's yet: whoever took it
+// over would have somebody else's approval.
+func unowned(field, creative string) Problem {
+	return Problem{Field: field, Msg: fmt.Sprintf("%s belongs to no advertiser yet", quote(creative)), Remedy: "put it into a campaign first"}
 }
 
 // begin reads what a decision is based on.
@@ -260,7 +273,7 @@ func (c *Catalog) begin(ctx context.Context, site, creative string, w Write) (de
 	if where.Deleted || what.Deleted {
 		return d, fmt.Errorf("creative %q on site %q: %w", creative, site, ErrNotFound)
 	}
-	d.creative, d.content = what.Entity.(*Creative), what.content
+	d.creative, d.content, d.owner = what.Entity.(*Creative), what.content, what.owner
 	d.approvals, err = c.readApprovals(ctx, d.pair)
 	return d, err
 }
@@ -287,7 +300,7 @@ func (c *Catalog) decide(ctx context.Context, d deciding, a Approval, w Write) (
 	if w.Revision != d.approvals.revision {
 		return Approvals{}, lost
 	}
-	a.By, a.At = w.By, c.now()
+	a.By, a.Note, a.At = w.By, w.Note, c.now()
 	next := d.approvals.decide(a)
 	revision, err := c.kv.Put(ctx, approvalKey(d.site, d.pair.creative), mustEncode(next), next.revision)
 	if errors.Is(err, store.ErrConflict) {

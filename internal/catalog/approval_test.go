@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -246,6 +247,69 @@ func TestDecisionsAreCompareAndSet(t *testing.T) {
 		got, err := w.Approve(w.ctx, "blog", "ryokan", 2, catalog.Write{By: "second", Revision: 1})
 		if err != nil || got.Decisions[1].By != "tester" || w.settled().Revision() != before.Revision() {
 			t.Errorf("approving again gave %+v, %v", got, err)
+		}
+	})
+}
+
+// Whoever took a creative into a campaign would have an approval that was given
+// nobody.
+func TestApprovalNeedsAnAdvertiser(t *testing.T) {
+	inWorld(t, catalog.Config{}, func(w *world) {
+		w.example()
+		loose := exampleCreative()
+		loose.ID, loose.Campaign, loose.LandingURL = "loose", "", "https://www.inn.example/"
+		w.put(loose)
+		_, err := w.Approve(w.ctx, "blog", "loose", 1, catalog.Write{By: "ana"})
+		if want := `creative: "loose" belongs to no advertiser yet (put it into a campaign first)`; !errors.Is(err, catalog.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		w.settled()
+		_, err = w.Import(&catalog.Document{Approvals: []catalog.DocumentApproval{{Site: "blog", Creative: "loose", State: catalog.Approved}}})
+		if want := `approvals[0].creative: "loose" belongs to no advertiser yet`; !errors.Is(err, catalog.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("a document: got %v, want %s", err, want)
+		}
+		if got := w.settled().Approvals("blog", "loose"); got.Revision != 0 {
+			t.Errorf("decided is %+v", got)
+		}
+		// Rejected it can be; and one that has been in a campaign keeps its advertiser.
+		w.reject("blog", "loose", 1)
+		taken := exampleCreative()
+		taken.Campaign, taken.LandingURL, taken.Pages[0].Headline = "", "https://www.inn.example/", "Another room"
+		w.put(taken)
+		w.approve("blog", taken.ID)
+	})
+}
+
+// The reason of a decision is with it and in the audit log, apart from who decided.
+func TestDecisionsHaveNotes(t *testing.T) {
+	clock := day
+	inWorld(t, catalog.Config{Now: func() time.Time { clock = clock.Add(time.Second); return clock }}, func(w *world) {
+		w.example()
+		now := w.settled().Approvals("blog", "ryokan")
+		got, err := w.Reject(w.ctx, "blog", "ryokan", 1, catalog.Write{By: "ana", Note: "The house is closed.", Revision: now.Revision})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := got.Decisions[0]; d.By != "ana" || d.Note != "The house is closed." {
+			t.Errorf("decided is %+v", d)
+		}
+		if d := w.settled().Approvals("blog", "ryokan").Decisions[0]; d.Note != "The house is closed." {
+			t.Errorf("stored is %+v", d)
+		}
+		if e := w.settled().Audit(1)[0]; e.By != "ana" || e.What != "rejected version 1" || e.Note != "The house is closed." {
+			t.Errorf("audit says %+v", e)
+		}
+		r, _ := w.Get(w.ctx, catalog.KindCampaign, "autumn")
+		if _, err := w.Delete(w.ctx, catalog.KindCampaign, "autumn", catalog.Write{By: "ana", Note: "The season is over.", Revision: r.Revision}); err != nil {
+			t.Fatal(err)
+		}
+		if e := w.settled().Audit(1)[0]; e.What != "deleted" || e.Note != "The season is over." {
+			t.Errorf("audit says %+v", e)
+		}
+		for _, note := range []string{"a\nb", strings.Repeat("é", 301)} {
+			if _, err := w.tryPutBy(exampleSite("blog"), catalog.Write{By: "ana", Note: note}); !errors.Is(err, catalog.ErrInvalid) || !strings.Contains(err.Error(), "note: ") {
+				t.Errorf("a note of %d characters: %v", len([]rune(note)), err)
+			}
 		}
 	})
 }

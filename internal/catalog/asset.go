@@ -49,23 +49,47 @@ type Blobs = store.Blobs
 
 const svgType = "image/svg+xml"
 
-// Rehost checks an image and keeps it under its SHA-256. What it is follows from
-// its bytes alone. Its error is an [*InvalidError] for what is not a whole PNG, JPEG,
+// maxDecoding is how many images are looked at at once in the whole process: a small
+// file may take 64 MiB when it is decoded, and a process has one memory, whoever has
+// sent it.
+const maxDecoding = 2
+
+// decoding has a place for each of them. It is what the process has, like its memory.
+var decoding = make(chan struct{}, maxDecoding)
+
+// Rehost checks an image, when it is its turn, and keeps it under its SHA-256. Two are
+// looked at at once in the whole process; the others wait until ctx is done, and have
+// its error. What it is follows from its bytes alone. Its error is an [*InvalidError] for what is not a whole PNG, JPEG,
 // GIF or WebP within the limits, or an SVG without anything that runs or loads, or
 // draws more than its size would let it without references to itself.
 //
 // Whoever serves it sends ContentType with nosniff, and a policy of sandbox and
 // default-src 'none' with an SVG.
 func Rehost(ctx context.Context, b Blobs, data []byte) (Asset, error) {
-	a, problem := examine(data)
-	if problem != nil {
-		return Asset{}, &InvalidError{Problems: []Problem{*problem}}
+	a, err := examineInTurn(ctx, data)
+	if err != nil {
+		return Asset{}, err
 	}
 	id, err := b.Put(ctx, data, a.ContentType)
 	if err != nil {
 		return Asset{}, fmt.Errorf("keep image: %w", err)
 	}
 	a.Src = AssetPath + id
+	return a, nil
+}
+
+// examineInTurn is examine with the bound.
+func examineInTurn(ctx context.Context, data []byte) (Asset, error) {
+	select {
+	case decoding <- struct{}{}:
+		defer func() { <-decoding }()
+	case <-ctx.Done():
+		return Asset{}, fmt.Errorf("wait to look at an image: %w", context.Cause(ctx))
+	}
+	a, problem := examine(data)
+	if problem != nil {
+		return Asset{}, &InvalidError{Problems: []Problem{*problem}}
+	}
 	return a, nil
 }
 

@@ -2,6 +2,7 @@ package catalog_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
@@ -116,6 +117,33 @@ func TestImagesThatAreRefused(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", test.name, err, test.want)
 		}
 	}
+}
+
+// Two images are looked at at once, whoever sends them; the third waits for as long as
+// it may.
+func TestRehostIsBounded(t *testing.T) {
+	first, second := catalog.TakeDecoder(), catalog.TakeDecoder()
+	blobs, data := memory.NewBlobs(), picture(t, asPNG)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	done := make(chan error)
+	go func() {
+		_, err := catalog.Rehost(ctx, blobs, data)
+		done <- err
+	}()
+	gone := errors.New("the sender is gone")
+	cancel(gone)
+	if err := <-done; !errors.Is(err, gone) {
+		t.Errorf("while two are looked at: %v", err)
+	}
+	go func() {
+		_, err := catalog.Rehost(t.Context(), blobs, data)
+		done <- err
+	}()
+	first()
+	if err := <-done; err != nil {
+		t.Errorf("when it is its turn: %v", err)
+	}
+	second()
 }
 
 func TestRehostSaysWhenTheStoreIsGone(t *testing.T) {

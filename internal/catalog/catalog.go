@@ -13,6 +13,10 @@
 //   - a publisher deleted, a site or advertiser created: first the write, then a look
 //     whether the other has happened, and if so the write is taken back. In between
 //     there may be a site without its publisher, which sells nothing.
+//   - a publisher given another currency, which only one without sites and advertisers
+//     can be: it is deleted first, as above, and then put back with the other one. A
+//     site or an advertiser that was judged by the first currency finds that it is
+//     not its publisher's, and is taken back. A crash in between leaves a tombstone.
 //   - a creative: its content first, under its hash and never changed; then the
 //     creative. Content that no creative names is unused.
 //   - an approval by hand: the approval first, then the trust anchor. Without the
@@ -173,13 +177,20 @@ func (c *Catalog) publish(s *Snapshot) {
 // A Write says who changes an entity, and of which revision they have thought.
 type Write struct {
 	By       string // for the audit log: 1–120 characters
+	Note     string // why, for the audit log and with a decision: at most 300 characters, may be empty
 	Revision uint64 // of what is replaced, also of a tombstone; 0: there is none
 }
 
 func (w Write) check() error {
 	var p problems
 	p.text("by", w.By, 1, maxName)
+	p.text("note", w.Note, 0, maxNote)
 	return p.err()
+}
+
+// change is the entry of the audit log about a write.
+func (w Write) change(at time.Time, what string) Change {
+	return Change{At: at, By: w.By, What: what, Note: w.Note}
 }
 
 // now is the time of a write, as precise as it is stored.
@@ -243,7 +254,7 @@ func (c *Catalog) Put(ctx context.Context, e Entity, w Write) (Record, error) {
 		return Record{}, conflict(e.Kind(), e.EntityID(), current)
 	}
 	j := judge{ctx: ctx, c: c}
-	next, err := c.prepare(e, current, j.world(current), w.By)
+	next, err := c.prepare(e, current, j.world(current), w)
 	switch {
 	case j.err != nil:
 		return Record{}, j.err
@@ -252,33 +263,55 @@ func (c *Catalog) Put(ctx context.Context, e Entity, w Write) (Record, error) {
 	case next == nil:
 		return current, nil
 	}
-	written, err := c.write(ctx, next)
-	if err == nil && (current.Entity == nil || current.Deleted) {
-		err = c.confirmPublisher(ctx, written, w.By)
-	}
-	if err != nil {
-		return Record{}, err
-	}
-	return written, nil
+	return c.replace(ctx, current, next, w)
 }
 
-// confirmPublisher takes back what has just been put below a publisher that somebody
-// else has deleted meanwhile. Its error says so. With [Catalog.confirmChildless] it
-// makes sure that of the two at most one succeeds: each writes first and looks then.
-func (c *Catalog) confirmPublisher(ctx context.Context, r Record, by string) error {
-	if k := r.Kind(); k != KindSite && k != KindAdvertiser {
-		return nil
+// replace writes next in the place of current, and makes sure that it goes together
+// with what others have written meanwhile.
+func (c *Catalog) replace(ctx context.Context, current Record, next *Record, by Write) (Record, error) {
+	comesToBe := current.Entity == nil || current.Deleted
+	switch e := next.Entity.(type) {
+	case *Site, *Advertiser:
+		written, err := c.write(ctx, next)
+		if err == nil && comesToBe {
+			err = c.confirmPublisher(ctx, written, by)
+		}
+		if err != nil {
+			return Record{}, err
+		}
+		return written, nil
+	case *Publisher:
+		if old, ok := current.Entity.(*Publisher); ok && old.Currency != e.Currency && !comesToBe {
+			gone, err := c.remove(ctx, current, by)
+			if err != nil {
+				return Record{}, err
+			}
+			next.Revision = gone.Revision
+		}
 	}
-	publisher, err := c.Get(ctx, KindPublisher, parentOf(r.Entity))
-	if err != nil || !publisher.Deleted {
-		return err
+	return c.write(ctx, next)
+}
+
+// confirmPublisher takes back what has just come to be below a publisher that somebody
+// else has deleted meanwhile, or that has another currency since. Its error says so.
+// With [Catalog.confirmChildless] it makes sure that of the two at most one succeeds:
+// each writes first and looks then.
+func (c *Catalog) confirmPublisher(ctx context.Context, r Record, by Write) error {
+	j := judge{ctx: ctx, c: c}
+	w := j.world(r)
+	var p problems
+	r.validate(&p, w)
+	if j.err != nil {
+		return j.err
+	}
+	err := p.err()
+	if err == nil {
+		return nil
 	}
 	if _, err := c.write(ctx, c.entomb(r, by)); err != nil {
 		return err
 	}
-	var p problems
-	p.reference("publisher", KindPublisher, publisher.EntityID(), false)
-	return p.err()
+	return err
 }
 
 // Delete leaves a tombstone in the place of an entity. A publisher with sites or
@@ -299,19 +332,24 @@ func (c *Catalog) Delete(ctx context.Context, k Kind, id string, w Write) (Recor
 	if w.Revision != current.Revision {
 		return Record{}, conflict(k, id, current)
 	}
-	written, err := c.write(ctx, c.entomb(current, w.By))
-	if err == nil && k == KindPublisher {
-		err = c.confirmChildless(ctx, current, written, w.By)
+	return c.remove(ctx, current, w)
+}
+
+// remove leaves a tombstone in the place of current.
+func (c *Catalog) remove(ctx context.Context, current Record, by Write) (Record, error) {
+	tombstone, err := c.write(ctx, c.entomb(current, by))
+	if err == nil && current.Kind() == KindPublisher {
+		err = c.confirmChildless(ctx, current, tombstone, by)
 	}
 	if err != nil {
 		return Record{}, err
 	}
-	return written, nil
+	return tombstone, nil
 }
 
 // confirmChildless puts a publisher back that has just been deleted, if somebody
 // else has put something below it meanwhile. Its error says so.
-func (c *Catalog) confirmChildless(ctx context.Context, before, tombstone Record, by string) error {
+func (c *Catalog) confirmChildless(ctx context.Context, before, tombstone Record, by Write) error {
 	if err := c.WaitFor(ctx, tombstone.Revision); err != nil {
 		return err
 	}
@@ -321,7 +359,7 @@ func (c *Catalog) confirmChildless(ctx context.Context, before, tombstone Record
 	}
 	back := before
 	back.Revision, back.Updated = tombstone.Revision, c.now()
-	back.History = note(tombstone.History, Change{At: back.Updated, By: by, What: "restored"})
+	back.History = note(tombstone.History, by.change(back.Updated, "restored"))
 	if _, err := c.write(ctx, &back); err != nil {
 		return err
 	}
@@ -333,7 +371,7 @@ func (c *Catalog) confirmChildless(ctx context.Context, before, tombstone Record
 func (c *Catalog) checkChildless(ctx context.Context, publisher string) error {
 	s := c.Snapshot()
 	if !s.Loaded() {
-		return fmt.Errorf("delete publisher %q: %w", publisher, ErrNotLoaded)
+		return fmt.Errorf("look for what is below publisher %q: %w", publisher, ErrNotLoaded)
 	}
 	for _, k := range []Kind{KindSite, KindAdvertiser} {
 		for _, id := range s.Children(k, publisher) {
@@ -350,7 +388,7 @@ func (c *Catalog) checkChildless(ctx context.Context, publisher string) error {
 }
 
 // entomb is the tombstone of an entity.
-func (c *Catalog) entomb(current Record, by string) *Record {
+func (c *Catalog) entomb(current Record, w Write) *Record {
 	next := current
 	next.Deleted, next.Updated = true, c.now()
 	if creative, ok := current.Entity.(*Creative); ok {
@@ -358,13 +396,13 @@ func (c *Catalog) entomb(current Record, by string) *Record {
 		e.Status = Deleted
 		next.Entity = &e
 	}
-	next.History = note(current.History, Change{At: next.Updated, By: by, What: "deleted"})
+	next.History = note(current.History, w.change(next.Updated, "deleted"))
 	return &next
 }
 
 // prepare judges an entity and gives what is to be stored in the place of current;
 // nil if that is the same. It writes nothing and does not change e.
-func (c *Catalog) prepare(e Entity, current Record, w world, by string) (*Record, error) {
+func (c *Catalog) prepare(e Entity, current Record, w world, by Write) (*Record, error) {
 	e = e.clone()
 	w.owner = current.owner
 	e.normalize(w)
@@ -390,7 +428,8 @@ func (c *Catalog) prepare(e Entity, current Record, w world, by string) (*Record
 		p.add("", fmt.Sprintf("at most %d bytes", MaxEntityBytes), "is too large: %d bytes", n)
 		return nil, p.err()
 	}
-	change := Change{At: next.Updated, By: by, What: "updated", Fields: edits(current.Entity, e)}
+	change := by.change(next.Updated, "updated")
+	change.Fields = edits(current.Entity, e)
 	switch {
 	case current.Entity == nil:
 		change.What, next.Created = "created", next.Updated

@@ -99,17 +99,36 @@ func (p *problems) distinct(field string, list []string) {
 	}
 }
 
-// A URL that we send readers to: http or https, a host in ASCII, no user.
-const urlExpression = `^https?://[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?([/?#](%[0-9A-Fa-f]{2}|[^\x00-\x20\x7f%"<>\\^` + "`" + `{|}])*)?$`
+// A URL that we send readers to: http or https, a host in ASCII, no user, and nothing
+// that cannot be seen (controls, spaces, marks of direction).
+const urlExpression = `^https?://[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?([/?#](%[0-9A-Fa-f]{2}|[^\x00-\x20\x7f%"<>\\^` + "`" + `{|}\p{Z}\p{Cc}\p{Cf}])*)?$`
 
 var (
-	urlPattern  = regexp.MustCompile(urlExpression)
-	hostPattern = regexp.MustCompile(`^[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*$`)
+	urlPattern    = regexp.MustCompile(urlExpression)
+	numberPattern = regexp.MustCompile(`^([0-9]+|0x[0-9a-f]*)$`) // an IPv4 number, in lower case
+	hostPattern   = regexp.MustCompile(`^[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*$`)
 )
 
 func (p *problems) url(field, s string) {
 	if utf8.RuneCountInString(s) > maxURL || !urlPattern.MatchString(s) {
 		p.add(field, "http:// or https://, a host (xn-- for others than ASCII), at most 2048 characters", "%s is not a URL that readers can be sent to", quote(s))
+	}
+}
+
+// landing checks a valid URL that readers are sent to, beyond what its form says: what a
+// person reads and approves must be what a browser opens. A browser takes every host
+// whose last part is a number for an IPv4 address (URL Standard, "ends in a number"),
+// so that http://2130706433/ and http://0x7f.1/ are 127.0.0.1.
+//
+// Whether an address is private is not asked: any name may resolve to one, and it is
+// the reader's browser that goes there, not we.
+func (p *problems) landing(field, s string) {
+	host := landingHost(s)
+	if !urlPattern.MatchString(s) || !numberPattern.MatchString(host[strings.LastIndexByte(host, '.')+1:]) {
+		return
+	}
+	if a, err := netip.ParseAddr(host); err != nil || !a.Is4() {
+		p.add(field, "four numbers from 0 to 255, such as 192.0.2.1", "the host %s is an address that is not written as one", quote(host))
 	}
 }
 

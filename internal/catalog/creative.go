@@ -67,6 +67,7 @@ func (e *Creative) campaign(w world) *Campaign {
 
 func (e *Creative) validate(p *problems, w world) {
 	e.validateForm(p)
+	p.landing("landingUrl", e.LandingURL)
 	campaign := e.campaign(w)
 	switch {
 	case e.Campaign == "" && e.LandingURL == "":

@@ -177,7 +177,7 @@ func (im *importing) judge(parts []part) {
 	for _, p := range parts {
 		base, _ := im.s.Record(p.Kind(), p.EntityID())
 		w := world{Config: &im.c.config, find: im.find, hasChildren: im.s.hasChildren, old: base.Entity, restores: base.Deleted}
-		next, err := im.c.prepare(p.Entity, base, w, "")
+		next, err := im.c.prepare(p.Entity, base, w, Write{})
 		if invalid, ok := errors.AsType[*InvalidError](err); ok {
 			for _, problem := range invalid.Problems {
 				im.problems.add(join(p.field, problem.Field), problem.Remedy, "%s", problem.Msg)
@@ -236,6 +236,10 @@ func (im *importing) decide(approvals []DocumentApproval) {
 		seen[at] = true
 		if !living || creative.Status == Deleted {
 			continue
+		}
+		if base, _ := im.s.Record(KindCreative, a.Creative); a.State == Approved && creative.Campaign == "" && base.owner == "" {
+			problem := unowned("creative", a.Creative)
+			p.add(problem.Field, problem.Remedy, "%s", problem.Msg)
 		}
 		present := im.s.Approvals(a.Site, a.Creative)
 		if present.State(creative.Version) == a.State {
@@ -444,7 +448,7 @@ func (c *Catalog) isDone(ctx context.Context, s *Step) bool {
 		return false
 	}
 	j := judge{ctx: ctx, c: c}
-	next, err := c.prepare(s.entity, current, j.world(current), "")
+	next, err := c.prepare(s.entity, current, j.world(current), Write{})
 	return err == nil && j.err == nil && next == nil
 }
 

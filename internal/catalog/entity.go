@@ -105,7 +105,7 @@ type Campaign struct {
 
 	MaxCPM      deckle.CPM   `json:"maxCpm"`                // micros, rounded down to a multiple of 1,000
 	DailyBudget deckle.Money `json:"dailyBudget"`           // micros
-	TotalBudget deckle.Money `json:"totalBudget,omitempty"` // micros; 0 = none
+	TotalBudget deckle.Money `json:"totalBudget,omitempty"` // micros; 0 = none; one below DailyBudget is spent within a day
 
 	Start Moment `json:"start,omitempty"` // empty: at once
 	End   Moment `json:"end,omitempty"`   // empty: open-ended

@@ -7,6 +7,13 @@ func CheckCreativeForm(e *Creative) error {
 	return p.err()
 }
 
+// TakeDecoder takes a place of those that images are looked at in, until release is
+// called.
+func TakeDecoder() (release func()) {
+	decoding <- struct{}{}
+	return func() { <-decoding }
+}
+
 // Examine is what Rehost finds before it keeps anything.
 func Examine(data []byte) (Asset, error) {
 	a, problem := examine(data)

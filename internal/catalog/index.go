@@ -200,7 +200,7 @@ func (s *Snapshot) categories(creative string) []string {
 func (x *siteIndex) examine(s *Snapshot, site *Site, p *path) *Candidate {
 	approvals := s.approvals[site.ID][p.creative.ID]
 	st := s.standing(site, p, approvals)
-	if !st.inPlace || st.creative.Status != Active || st.advertiser.Status != Active {
+	if !st.inPlace || !st.buys || st.creative.Status != Active || st.advertiser.Status != Active {
 		return nil
 	}
 	if st.waits(approvals) {

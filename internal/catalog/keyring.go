@@ -92,7 +92,7 @@ func (c *Catalog) RotateKeys(ctx context.Context, publisher string, w Write) (Ke
 		return KeyRing{}, fmt.Errorf("read keys of publisher %q: %w", publisher, err)
 	}
 	next := KeyRing{Current: c.newKey(), Previous: &ring.Current}
-	next.History = note(ring.History, Change{At: next.Current.Created, By: w.By, What: "rotated the keys of"})
+	next.History = note(ring.History, w.change(next.Current.Created, "rotated the keys of"))
 	next.Revision, err = c.keys.Put(ctx, key(KindPublisher, publisher), mustEncode(next), entry.Revision)
 	if errors.Is(err, store.ErrConflict) {
 		return KeyRing{}, &ConflictError{Kind: KindPublisher, ID: publisher, Revision: entry.Revision}

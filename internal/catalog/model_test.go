@@ -260,7 +260,14 @@ func (r *modelRun) judge() {
 		}
 	}
 	revision := r.w.Snapshot().Approvals(site, creative).Revision
-	if _, err := do(r.w.ctx, site, creative, version, catalog.Write{By: "m", Revision: revision}); err != nil {
+	_, err := do(r.w.ctx, site, creative, version, catalog.Write{By: "m", Revision: revision})
+	if e.owner == "" && state == "approved" {
+		if !errors.Is(err, catalog.ErrInvalid) {
+			r.Fatalf("%s is nobody's and was approved on %s: %v", creative, site, err)
+		}
+		return
+	}
+	if err != nil {
 		r.Fatalf("%s version %d of %s on %s: %v", state, version, creative, site, err)
 	}
 	r.decide(site, creative, version, state)

@@ -49,7 +49,8 @@ type Record struct {
 type Change struct {
 	At     time.Time `json:"at"`
 	By     string    `json:"by"`
-	What   string    `json:"what"` // created, updated, deleted, restored; of approvals: "approved version 3"
+	What   string    `json:"what"`           // created, updated, deleted, restored; of approvals: "approved version 3"
+	Note   string    `json:"note,omitempty"` // why, in the words of whoever did it
 	Fields []Edit    `json:"fields,omitempty"`
 }
 

@@ -57,6 +57,10 @@ type path struct {
 
 	campaignDeleted, advertiserDeleted bool
 
+	// buys says that the advertiser's money is in its publisher's currency; a crash may
+	// have left another.
+	buys bool
+
 	start, end time.Time // of the campaign; zero for none
 }
 
@@ -73,6 +77,9 @@ func (s *Snapshot) path(creative *Record) path {
 		return p
 	}
 	p.advertiser, p.advertiserDeleted = advertiser.Entity.(*Advertiser), advertiser.Deleted
+	if publisher, ok := s.Publisher(p.advertiser.Publisher); ok {
+		p.buys = p.advertiser.Currency == publisher.Currency
+	}
 	at := s.zone(p.advertiser.TimeZone)
 	p.start, _ = p.campaign.Start.start(at) // valid, or it would not have been stored
 	p.end, _ = p.campaign.End.end(at)

@@ -215,6 +215,11 @@ func TestSchemaSaysWhatTheValidatorSays(t *testing.T) {
 		{"https://a.example/<", false},
 		{"https://a.example/%zz", false},
 		{"https://a.example/\n", false},
+		{"https://a.example/\u0085", false},
+		{"https://a.example/\u00a0", false},
+		{"https://a.example/\u2028", false},
+		{"https://a.example/\u202e", false},
+		{"https://a.example/\ufeff", false},
 		{"https://a.example/" + strings.Repeat("a", 2048-18), true},
 		{"https://a.example/" + strings.Repeat("a", 2049-18), false},
 	} {

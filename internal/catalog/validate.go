@@ -21,6 +21,7 @@ const MaxBudget deckle.Money = 1_000_000_000 * 1e6
 // Limits of entities; those of creatives stand in creative.schema.json as well.
 const (
 	maxName            = 120
+	maxNote            = 300
 	maxURL             = 2048
 	maxWanted          = 50     // categories of a campaign
 	maxAllowed         = 1000   // sites of a campaign
@@ -269,6 +270,7 @@ func (e *Campaign) validate(p *problems, w world) {
 		}
 	}
 	p.url("landingUrl", e.LandingURL)
+	p.landing("landingUrl", e.LandingURL)
 }
 
 func (e *Campaign) validateCategories(p *problems, w world) {

@@ -77,8 +77,13 @@ func (w *world) put(e catalog.Entity) catalog.Record {
 }
 
 func (w *world) tryPut(e catalog.Entity) (catalog.Record, error) {
+	return w.tryPutBy(e, catalog.Write{By: "tester"})
+}
+
+func (w *world) tryPutBy(e catalog.Entity, by catalog.Write) (catalog.Record, error) {
 	now, _ := w.Get(w.ctx, e.Kind(), e.EntityID())
-	return w.Put(w.ctx, e, catalog.Write{By: "tester", Revision: now.Revision})
+	by.Revision = now.Revision
+	return w.Put(w.ctx, e, by)
 }
 
 func (w *world) delete(k catalog.Kind, id string) {

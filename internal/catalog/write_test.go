@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -389,6 +390,72 @@ func TestDeletingAPublisherRacesWithItsChildren(t *testing.T) {
 			t.Fatalf("%s has no publisher: %v, %v", child.ID, created, deleted)
 		}
 	}
+}
+
+// Money never changes its meaning under who counts in it.
+func TestChangingACurrencyRacesWithChildren(t *testing.T) {
+	for _, restored := range []bool{false, true} {
+		w := newWorld(t, catalog.Config{})
+		w.run()
+		won := map[string]int{}
+		for i := range 200 {
+			publisher, child := examplePublisher(), exampleAdvertiser()
+			publisher.ID = fmt.Sprint("p", i)
+			child.ID, child.Publisher = fmt.Sprint("a", i), publisher.ID
+			r := w.put(publisher)
+			var below catalog.Record
+			if restored {
+				below = w.put(child)
+				w.delete(catalog.KindAdvertiser, child.ID)
+				below, _ = w.Get(w.ctx, catalog.KindAdvertiser, child.ID)
+				if err := w.WaitFor(w.ctx, below.Revision); err != nil {
+					t.Fatal(err)
+				}
+			}
+			changed := *publisher
+			changed.Currency = "EUR"
+			var g sync.WaitGroup
+			var created, moved error
+			g.Go(func() { _, created = w.Put(w.ctx, child, catalog.Write{By: "one", Revision: below.Revision}) })
+			g.Go(func() { _, moved = w.Put(w.ctx, &changed, catalog.Write{By: "other", Revision: r.Revision}) })
+			g.Wait()
+			for _, err := range []error{created, moved} {
+				if err != nil && !errors.Is(err, catalog.ErrInvalid) {
+					t.Error(err)
+				}
+			}
+			won[fmt.Sprint(created == nil, moved == nil)]++
+			above, _ := w.Get(w.ctx, publisher.Kind(), publisher.ID)
+			below, err := w.Get(w.ctx, child.Kind(), child.ID)
+			if err != nil || below.Deleted {
+				continue
+			}
+			if got, want := below.Entity.(*catalog.Advertiser).Currency, above.Entity.(*catalog.Publisher).Currency; got != want {
+				t.Fatalf("%s counts in %s, its publisher in %s: %v, %v", child.ID, got, want, created, moved)
+			}
+		}
+		t.Logf("created and moved: %v", won)
+	}
+}
+
+// What a crash in the middle of that leaves buys nothing.
+func TestAdvertiserOfAnotherCurrencyBuysNothing(t *testing.T) {
+	inWorld(t, catalog.Config{}, func(w *world) {
+		w.example()
+		w.wantServed("blog", 1)
+		entry, err := w.kv.Get(w.ctx, "publisher/yuki")
+		if err != nil {
+			t.Fatal(err)
+		}
+		euro := strings.Replace(string(entry.Value), `"USD"`, `"EUR"`, 1)
+		if _, err := w.kv.Put(w.ctx, "publisher/yuki", []byte(euro), entry.Revision); err != nil {
+			t.Fatal(err)
+		}
+		w.wantServed("blog", 0)
+		if removed, why := w.Snapshot().Removed("blog", "ryokan", day); removed {
+			t.Errorf("and removes a bookmark: %q", why)
+		}
+	})
 }
 
 func TestAudit(t *testing.T) {
