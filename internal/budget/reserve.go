@@ -152,7 +152,12 @@ func (b *Book) Folded(rec *journal.Record) {
 		if l := b.leases.find(rec.Lease); l != nil {
 			l.close() // by somebody else, if it was not closed; what it holds is not billed any more
 		}
-		b.nudge()
+		b.mu.Lock()
+		l := b.lines[rec.Line]
+		b.mu.Unlock()
+		if l != nil {
+			b.queue.push(l, later) // it can be settled
+		}
 	}
 }
 
