@@ -27,7 +27,8 @@ const (
 )
 
 var (
-	errLaunch     = errors.New("call not built")
+	errLaunch     = errors.New("call not made")
+	errCircuit    = fmt.Errorf("provider has failed too often: %w", errLaunch)
 	errUnreadable = errors.New("answer not readable")
 	errNoTime     = errors.New("no time left")
 )
@@ -97,10 +98,19 @@ func (h *House) ask(ctx context.Context, r *Request, rank int) (rep reply) {
 		rep.rank, rep.elapsed = rank, time.Since(start)
 	}()
 
+	if !p.circuit.allow(start) {
+		return reply{status: h.failed(ctx, p, errCircuit)}
+	}
+	learned := nothingLearned // also of a panic, which is ours
+	defer func() { h.metrics.circuit(p.Name, p.circuit.report(time.Now(), learned)) }()
+
 	answer, refused, err := h.negotiate(ctx, r, p)
 	if answer != nil {
 		rep.nbr = answer.NBR
 		rep.verdict, err = h.judge(ctx, r, rank, answer)
+	}
+	if answer != nil || err != nil {
+		learned = healthOf(ctx, err)
 	}
 	if refused > 0 {
 		if rep.nonBids == nil {
@@ -108,22 +118,39 @@ func (h *House) ask(ctx context.Context, r *Request, rank int) (rep reply) {
 		}
 		rep.nonBids[ReasonImpRefused] += refused
 	}
-	rep.status = status(ctx, err)
 	switch {
 	case err != nil:
-		h.log.LogAttrs(ctx, slog.LevelDebug, "provider failed", slog.String("provider", p.Name),
-			slog.String("reason", string(rep.status)), slog.Any("err", err))
-	case answer == nil:
-		rep.status = ""
+		rep.status = h.failed(ctx, p, err)
+	case answer != nil:
+		rep.status = StatusBid
 	}
 	return rep
 }
 
+// failed is the status of a provider whose call has failed with err, which it logs.
+func (h *House) failed(ctx context.Context, p *provider, err error) Status {
+	s := status(ctx, err)
+	h.log.LogAttrs(ctx, slog.LevelDebug, "provider failed", slog.String("provider", p.Name),
+		slog.String("reason", string(s)), slog.Any("err", err))
+	return s
+}
+
+// healthOf is what a call that ended with err says of its provider.
+func healthOf(ctx context.Context, err error) health {
+	refused, ok := errors.AsType[*statusError](err)
+	switch {
+	case ok && refused.code != http.StatusTooManyRequests && refused.code < 500:
+		return healthy // it has its wits about it
+	case errors.Is(ctx.Err(), context.Canceled), errors.Is(err, errNoTime), errors.Is(err, errLaunch):
+		return nothingLearned
+	case err != nil:
+		return failing
+	}
+	return healthy
+}
+
 // status is the only place where an error becomes a provider's status.
 func status(ctx context.Context, err error) Status {
-	if err == nil {
-		return StatusBid
-	}
 	if _, ok := errors.AsType[*statusError](err); ok {
 		return StatusHTTPStatus
 	}
@@ -141,7 +168,7 @@ func status(ctx context.Context, err error) Status {
 // negotiate calls p. Where single slots are why it refuses the request, it calls p
 // once more without them if time remains: one stored request that is missing there
 // must not cost the page its auction. It returns how many slots were left out.
-func (h *House) negotiate(ctx context.Context, r *Request, p *Provider) (answer *Answer, refused int, err error) {
+func (h *House) negotiate(ctx context.Context, r *Request, p *provider) (answer *Answer, refused int, err error) {
 	answer, err = h.call(ctx, r, p)
 	refusal, ok := errors.AsType[*statusError](err)
 	if !ok || refusal.code != http.StatusBadRequest {
@@ -162,11 +189,8 @@ func (h *House) negotiate(ctx context.Context, r *Request, p *Provider) (answer 
 
 // call encodes, posts and decodes. A nil answer without an error means that p has
 // no slot on this page.
-func (h *House) call(ctx context.Context, r *Request, p *Provider) (*Answer, error) {
-	tmax := p.Timeout - h.slack
-	if deadline, ok := ctx.Deadline(); ok {
-		tmax = time.Until(deadline) - h.slack
-	}
+func (h *House) call(ctx context.Context, r *Request, p *provider) (*Answer, error) {
+	tmax := h.tmax(ctx, p)
 	if tmax < time.Millisecond {
 		return nil, errNoTime
 	}
@@ -179,7 +203,10 @@ func (h *House) call(ctx context.Context, r *Request, p *Provider) (*Answer, err
 	}
 	body := h.buffer()
 	defer h.release(body)
-	switch found, err := h.post(ctx, c, body); {
+	start := time.Now()
+	found, err := h.post(p.network.traced(ctx), c, body)
+	elapsed := time.Since(start)
+	switch {
 	case err != nil:
 		return nil, err
 	case !found:
@@ -192,7 +219,19 @@ func (h *House) call(ctx context.Context, r *Request, p *Provider) (*Answer, err
 	if err != nil {
 		return nil, errors.Join(errUnreadable, err)
 	}
+	p.network.called(elapsed, answer.Took)
 	return &answer, nil
+}
+
+// tmax is what p is told of its time: what remains of it, less the way there and
+// back and what the operator takes off. However long the way seems to be, at least
+// half of the time is p's.
+func (h *House) tmax(ctx context.Context, p *provider) time.Duration {
+	remaining := p.Timeout
+	if deadline, ok := ctx.Deadline(); ok {
+		remaining = time.Until(deadline)
+	}
+	return remaining - min(p.network.estimate(), remaining/2) - h.slack
 }
 
 // post sends c and reads the body of a 200 into body. It reports false for a 204,

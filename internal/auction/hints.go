@@ -33,10 +33,7 @@ const (
 // header that is not of its form (RFC 8941) is passed over.
 func ReadClientHints(header http.Header) *ClientHints {
 	var h ClientHints
-	hint := func(name string) string { // a string or a token, bare
-		value, _ := structuredItem(header.Get("Sec-CH-UA" + name))
-		return value
-	}
+	hint := func(name string) string { return structuredItem(header.Get("Sec-CH-UA" + name)) }
 	h.Browsers = brandList(header.Get("Sec-CH-UA-Full-Version-List"))
 	h.Platform = BrandVersion{Brand: hint("-Platform"), Version: versionParts(hint("-Platform-Version"))}
 	h.Architecture, h.Bitness, h.Model = hint("-Arch"), hint("-Bitness"), hint("-Model")
@@ -85,17 +82,23 @@ func brandList(s string) (brands []BrandVersion) {
 	return brands
 }
 
-// structuredItem reads a header that is one string, or a token.
-func structuredItem(s string) (string, bool) {
+// structuredItem reads a header that is one string, or a token; empty if it is
+// neither.
+func structuredItem(s string) string {
 	s = strings.Trim(s, " \t")
-	if s == "" || len(s) > maxHint {
-		return "", false
-	}
-	if s[0] != '"' {
-		return s, !strings.ContainsAny(s, `",; \`)
+	switch {
+	case s == "" || len(s) > maxHint:
+		return ""
+	case s[0] != '"' && strings.ContainsAny(s, "\",; \\"):
+		return ""
+	case s[0] != '"':
+		return s
 	}
 	value, rest, ok := structuredString(s)
-	return value, ok && rest == ""
+	if !ok || rest != "" {
+		return ""
+	}
+	return value
 }
 
 // structuredString reads the string that s begins with (RFC 8941 section 3.3.3):

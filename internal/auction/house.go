@@ -25,8 +25,8 @@ type Config struct {
 	// the request.
 	Currency Rates
 
-	// DeadlineSlack is taken off the tmax that a provider is told, for the way of
-	// its answer back to us. It does not change how long we wait.
+	// DeadlineSlack is taken off the tmax that a provider is told, on top of the
+	// measured time of its network. It does not change how long we wait.
 	DeadlineSlack time.Duration
 
 	// MaxConnsPerHost bounds the connections to one provider; a call that would
@@ -41,7 +41,7 @@ type Config struct {
 // A House holds the auctions of all pages: the providers, one HTTP client that
 // they share, and what prices are multiplied by. It is safe for concurrent use.
 type House struct {
-	providers   []Provider
+	providers   []provider
 	adjustments map[string]*big.Rat
 	currency    Rates
 	slack       time.Duration
@@ -53,12 +53,19 @@ type House struct {
 	running sync.WaitGroup // every goroutine of every auction
 }
 
+// A provider is one as configured, and what its calls have shown of it.
+type provider struct {
+	Provider
+	circuit circuit
+	network network
+}
+
 // New opens a house. The caller closes it.
 func New(c Config, m *Metrics, log *slog.Logger) *House {
-	providers := make([]Provider, len(c.Providers))
+	providers := make([]provider, len(c.Providers))
 	for i, p := range c.Providers {
 		p.Timeout = cmp.Or(p.Timeout, time.Second)
-		providers[i] = p
+		providers[i].Provider = p
 	}
 	return &House{
 		providers:   providers,

@@ -17,6 +17,7 @@ type Metrics struct {
 	deadlines *prometheus.CounterVec   // site
 	calls     *prometheus.CounterVec   // provider, status
 	seconds   *prometheus.HistogramVec // provider
+	circuits  *prometheus.GaugeVec     // provider
 	nonBids   *prometheus.CounterVec   // provider, reason
 	winners   *prometheus.CounterVec   // slot, bidder, bucket
 	notices   *prometheus.CounterVec   // outcome
@@ -50,6 +51,9 @@ func NewMetrics() *Metrics {
 			Buckets:                     []float64{.01, .025, .05, .1, .2, .3, .5, .75, 1, 1.5, 2, 3},
 			NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 100,
 		}, []string{"provider"}),
+		circuits: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Namespace: "deckle", Name: "provider_circuit_open", Help: "1 while a provider that has failed is not asked.",
+		}, []string{"provider"}),
 		nonBids: counter("nonbids_total", "Offers and seats that could win nothing, by reason.", "provider", "reason"),
 		winners: counter("winners_total", "Winning bids by slot, seat and hb_pb.", "slot", "bidder", "bucket"),
 		notices: counter("notices_total", "Win notices, by what became of them.", "outcome"),
@@ -62,7 +66,7 @@ func NewMetrics() *Metrics {
 // Register makes the metrics known to r.
 func (m *Metrics) Register(r prometheus.Registerer) error {
 	var errs []error
-	for _, c := range []prometheus.Collector{m.auctions, m.deadlines, m.calls, m.seconds, m.nonBids, m.winners, m.notices, m.panics} {
+	for _, c := range []prometheus.Collector{m.auctions, m.deadlines, m.calls, m.seconds, m.circuits, m.nonBids, m.winners, m.notices, m.panics} {
 		errs = append(errs, r.Register(c))
 	}
 	return errors.Join(errs...)
@@ -77,7 +81,9 @@ func (m *Metrics) record(site string, r *Result) {
 	}
 	for _, p := range r.Providers {
 		m.calls.WithLabelValues(p.Name, string(p.Status)).Inc()
-		m.seconds.WithLabelValues(p.Name).Observe(p.Elapsed.Seconds())
+		if p.Status != StatusLaunch {
+			m.seconds.WithLabelValues(p.Name).Observe(p.Elapsed.Seconds())
+		}
 		for reason, n := range p.NonBids {
 			m.nonBids.WithLabelValues(p.Name, string(reason)).Add(float64(n))
 		}
@@ -125,6 +131,15 @@ const (
 func (m *Metrics) panicked(log *slog.Logger, p part, v any, attrs ...any) {
 	m.panics.WithLabelValues(string(p)).Inc()
 	log.With(attrs...).Error("panicked", "part", string(p), "err", v, "stack", string(debug.Stack()))
+}
+
+// circuit says whether a provider's circuit is open.
+func (m *Metrics) circuit(provider string, open bool) {
+	v := 0.0
+	if open {
+		v = 1
+	}
+	m.circuits.WithLabelValues(provider).Set(v)
 }
 
 func (m *Metrics) notice(o noticeOutcome) { m.notices.WithLabelValues(string(o)).Inc() }

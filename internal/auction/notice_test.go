@@ -62,7 +62,7 @@ func counted(t *testing.T, m *auction.Metrics, metric, label string) map[string]
 		for _, s := range f.GetMetric() {
 			for _, l := range s.GetLabel() {
 				if l.GetName() == label {
-					out[l.GetValue()] += int(s.GetCounter().GetValue())
+					out[l.GetValue()] += int(s.GetCounter().GetValue() + s.GetGauge().GetValue())
 				}
 			}
 		}

@@ -1,0 +1,136 @@
+package auction_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"deckle/internal/auction"
+	"deckle/internal/auction/auctiontest"
+)
+
+// A provider that has failed ten times in a row is asked again after a second,
+// then two, four, up to thirty; one answer is enough to have it back. What is not
+// its failure does not count.
+func TestCircuit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var serve auctiontest.Server
+		n := auctiontest.Network{"p": func(c *auctiontest.Conn) { serve(c) }}
+		m := auction.NewMetrics()
+		h := auction.New(auction.Config{Providers: []auction.Provider{provider("p")}, Dial: n.Dial}, m, slog.New(slog.DiscardHandler))
+		ask := func(what auctiontest.Server) auction.Status {
+			serve = what
+			ctx, cancel := context.WithTimeout(t.Context(), deadline)
+			defer cancel()
+			return statuses(h.Start(ctx, request()).Result())["p"]
+		}
+		broken := once(0, auctiontest.Response("503 Unavailable", "Connection: close\r\n", ""))
+		refuses := once(0, auctiontest.Response("403 Forbidden", "Connection: close\r\n", ""))
+		works := once(0, auctiontest.Response("200 OK", "Connection: close\r\n", good))
+		wait := func(d time.Duration) { <-time.After(d) }
+		open := func() int { return counted(t, m, "deckle_provider_circuit_open", "provider")["p"] }
+
+		for range 9 {
+			ask(broken)
+		}
+		if got := ask(refuses); got != auction.StatusHTTPStatus || open() != 0 { // it has its wits about it
+			t.Errorf("status %s, open %d", got, open())
+		}
+		for _, fault := range []auctiontest.Server{broken, nil, auctiontest.Hang, broken, broken, broken, broken, broken, broken, broken} {
+			if fault == nil {
+				fault = func(*auctiontest.Conn) {}
+			}
+			if got := ask(fault); got == auction.StatusLaunch {
+				t.Error("the circuit opened before ten failures in a row")
+			}
+		}
+		if open() != 1 {
+			t.Error("the metric does not say that the circuit is open")
+		}
+		for _, pause := range []time.Duration{1, 2, 4, 8, 16, 30, 30} {
+			wait(pause*time.Second - time.Millisecond)
+			if got := ask(works); got != auction.StatusLaunch {
+				t.Errorf("asked before %ds had passed: %s", pause, got)
+			}
+			wait(time.Millisecond)
+			if got := ask(broken); got != auction.StatusHTTPStatus {
+				t.Errorf("not tried after %ds: %s", pause, got)
+			}
+		}
+		wait(30 * time.Second)
+		if got := []auction.Status{ask(works), ask(broken), ask(works)}; !cmp.Equal(got, []auction.Status{"bid", "http_status", "bid"}) {
+			t.Errorf("after one answer: %v, want it back", got)
+		}
+		if open() != 0 {
+			t.Error("the metric says that the circuit is open")
+		}
+		h.Close()
+	})
+}
+
+// While one call tries a provider again, no other does; a reader who leaves during
+// that call leaves the trial to the next.
+func TestCircuitTriesOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		serve := auctiontest.Server(func(*auctiontest.Conn) {})
+		n := auctiontest.Network{"p": func(c *auctiontest.Conn) { serve(c) }}
+		h := house(auction.Config{Providers: []auction.Provider{provider("p")}, Dial: n.Dial})
+		start := func() (*auction.Auction, context.CancelFunc) {
+			ctx, cancel := context.WithTimeout(t.Context(), deadline)
+			return h.Start(ctx, request()), cancel
+		}
+		for range 10 {
+			a, cancel := start()
+			a.Result()
+			cancel()
+		}
+		<-time.After(time.Second)
+		serve = auctiontest.Late(100*time.Millisecond, auctiontest.OK(good))
+		trial, leave := start()
+		synctest.Wait()
+		for range 2 {
+			a, cancel := start()
+			if got := statuses(a.Result())["p"]; got != auction.StatusLaunch {
+				t.Errorf("status beside the trial = %s", got)
+			}
+			cancel()
+		}
+		leave()
+		trial.Result()
+		synctest.Wait()
+		a, cancel := start()
+		if got := statuses(a.Result())["p"]; got != auction.StatusBid {
+			t.Errorf("status after the reader of the trial has left = %s", got)
+		}
+		cancel()
+		h.Close()
+	})
+}
+
+// A page without a slot for a provider says nothing of its health.
+func TestCircuitIsNotClosedByNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asks := true
+		p := provider("p")
+		p.Dialect = plain{encode: func(time.Duration) (*auction.Call, error) {
+			if !asks {
+				return nil, nil
+			}
+			return &auction.Call{URL: "http://p/"}, nil
+		}}
+		h := house(auction.Config{Providers: []auction.Provider{p}, Dial: auctiontest.Network{}.Dial})
+		for i := range 11 {
+			asks = i != 5
+			h.Start(t.Context(), request()).Result()
+		}
+		asks = true
+		if got := statuses(h.Start(t.Context(), request()).Result())["p"]; got != auction.StatusLaunch {
+			t.Errorf("status = %s, want launch: ten calls have failed", got)
+		}
+		h.Close()
+	})
+}
