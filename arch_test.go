@@ -14,10 +14,15 @@ import (
 // from layers below its own, and every package is in one.
 var layers = [][]string{
 	{"deckle"},
-	{"deckle/internal/template", "deckle/internal/htmlstream", "deckle/internal/consent", "deckle/internal/obs", "deckle/internal/store", "deckle/web"},
-	{"deckle/internal/store/memory", "deckle/internal/store/storetest", "deckle/internal/journal", "deckle/internal/auction"},
-	{"deckle/internal/journal/journaltest", "deckle/internal/projection", "deckle/internal/prebid", "deckle/internal/config", "deckle/internal/catalog"},
-	{"deckle/internal/edge", "deckle/internal/dashboard/access"},
+	{
+		"deckle/internal/template", "deckle/internal/htmlstream", "deckle/internal/consent", "deckle/internal/obs", "deckle/internal/store", "deckle/web",
+		"deckle/internal/token", "deckle/internal/quality", "deckle/internal/publicapi",
+	},
+	{"deckle/internal/store/memory", "deckle/internal/store/storetest", "deckle/internal/journal", "deckle/internal/auction", "deckle/internal/clock"},
+	{"deckle/internal/openrtb", "deckle/internal/auction/auctiontest"},
+	{"deckle/internal/journal/journaltest", "deckle/internal/projection", "deckle/internal/prebid", "deckle/internal/aps", "deckle/internal/config", "deckle/internal/catalog"},
+	{"deckle/internal/budget", "deckle/internal/classify"},
+	{"deckle/internal/edge", "deckle/internal/serve", "deckle/internal/track", "deckle/internal/dashboard/access", "deckle/internal/dashboard/report"},
 	{"deckle/internal/dashboard/api"},
 	{"deckle/internal/dashboard"},
 	{"deckle/internal/sim", "deckle/internal/sim/browser", "deckle/internal/sim/desk", "deckle/internal/sim/readers"},

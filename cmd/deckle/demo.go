@@ -13,8 +13,10 @@ import (
 	"text/template"
 	"time"
 
+	"deckle/internal/catalog"
 	"deckle/internal/config"
 	"deckle/internal/sim"
+	"deckle/internal/sim/desk"
 )
 
 type demoCmd struct {
@@ -60,7 +62,28 @@ func (c *demoCmd) Run(ctx context.Context, out io.Writer) (err error) {
 		return err
 	}
 	loopback := netip.PrefixFrom(netip.AddrFrom4([4]byte{127}), 8)
-	return run(ctx, cfg, options{noticesTo: []netip.Prefix{loopback}})
+	return run(ctx, cfg, options{noticesTo: []netip.Prefix{loopback}, stock: stockDesk})
+}
+
+// stockDesk imports what the demo's sales desk sells.
+func stockDesk(ctx context.Context, c *catalog.Catalog, blobs catalog.Blobs) error {
+	select {
+	case <-c.Loaded():
+	case <-ctx.Done():
+		return nil
+	}
+	document, err := desk.Document(ctx, blobs)
+	if err != nil {
+		return err
+	}
+	diff, err := c.Import(document)
+	if err != nil {
+		return fmt.Errorf("import the demo's desk: %w", err)
+	}
+	if _, err := c.Apply(ctx, diff, "the sales desk"); err != nil {
+		return fmt.Errorf("import the demo's desk: %w", err)
+	}
+	return nil
 }
 
 // free says which address listening on addr gets, or that it cannot be had; flag

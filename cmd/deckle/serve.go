@@ -42,6 +42,10 @@ func (c *serveCmd) Run(ctx context.Context) error {
 type options struct {
 	// noticesTo are networks that notices may go to though they are not public.
 	noticesTo []netip.Prefix
+
+	// stock is called once with the catalog and the assets, when they are open. Nil:
+	// they stay as they are.
+	stock func(context.Context, *catalog.Catalog, catalog.Blobs) error
 }
 
 // run builds the whole system, in the order in which a page meets it, and serves
@@ -78,16 +82,20 @@ func run(ctx context.Context, cfg *config.Config, o options) (err error) {
 	// Facts: what happened, and what we have been told to do. Pages need none of it.
 	registry, panics := obs.Registry(), obs.Panics()
 	g, serving := errgroup.WithContext(ctx)
-	known := newFacts(cfg, registry, log, func() []obs.Check { return readiness(serving, cfg, templates) })
+	known, err := newFacts(cfg, templates, registry, log, func() []obs.Check { return readiness(serving, cfg, templates) })
+	if err != nil {
+		return err
+	}
+	known.stock = o.stock
 	waitForFacts := inBackground(ctx, known.Run)
 	defer func() { err = errors.Join(err, waitForFacts()) }()
 
 	// Surfaces: the page; and, apart, the people who run it.
-	pages := edge.New(edgeConfig(cfg, templates), edge.Own{
+	pages := edge.New(edgeConfig(cfg, templates, known.head), known.own(edge.Own{
 		"/_deckle/":       web.Client(),
 		catalog.AssetPath: http.HandlerFunc(known.assets),
 		"/__ts/":          web.Client(), // reserved, and nothing there yet
-	}, house, notices, log)
+	}), house, notices, log)
 	defer pages.Close()
 	if err := errors.Join(registry.Register(panics), figures.Register(registry), templates.Metrics().Register(registry), pages.Metrics().Register(registry)); err != nil {
 		return fmt.Errorf("register metrics: %w", err)

@@ -48,7 +48,7 @@ func auctionConfig(cfg *config.Config) auction.Config {
 	}
 }
 
-func edgeConfig(cfg *config.Config, templates *config.Templates) edge.Config {
+func edgeConfig(cfg *config.Config, templates *config.Templates, head func(site, url string, m edge.HeadMeta)) edge.Config {
 	sites := make([]edge.Site, len(cfg.Sites))
 	for i, s := range cfg.Sites {
 		sites[i] = edge.Site{
@@ -79,6 +79,7 @@ func edgeConfig(cfg *config.Config, templates *config.Templates) edge.Config {
 		},
 		TrustedProxies: cfg.Server.TrustedProxies,
 		AuctionEnabled: cfg.Auction.Enabled,
+		Head:           head,
 		BURLOn:         map[string]string{"prebid": cfg.Integrations.Prebid.BURLOn},
 	}
 }

@@ -36,6 +36,7 @@ type Template struct {
 	Slots []deckle.Slot
 
 	patterns []slotPatterns // parallel to Slots
+	byID     map[deckle.SlotID]int
 	set      *set
 	cost     Cost
 }
@@ -142,9 +143,21 @@ func New(s Settings, slots []deckle.Slot, patterns []Patterns) (*Template, error
 	if c.errs != nil {
 		return nil, c.errs
 	}
-	t := &Template{Settings: s, Slots: slots, patterns: c.slots, set: newSet(c.b)}
+	t := &Template{Settings: s, Slots: slots, patterns: c.slots, byID: make(map[deckle.SlotID]int, len(slots)), set: newSet(c.b)}
+	for i := range slots {
+		t.byID[slots[i].ID] = i
+	}
 	t.cost = c.cost(t.set)
 	return t, nil
+}
+
+// Slot is the slot with an id. It is shared and must not be changed.
+func (t *Template) Slot(id deckle.SlotID) (*deckle.Slot, bool) {
+	i, ok := t.byID[id]
+	if !ok {
+		return nil, false
+	}
+	return &t.Slots[i], true
 }
 
 // Match appends to dst the indices of all slots of a path that [Normalize] has
