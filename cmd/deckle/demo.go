@@ -67,23 +67,29 @@ func (c *demoCmd) Run(ctx context.Context, out io.Writer) (err error) {
 
 // stockDesk imports what the demo's sales desk sells.
 func stockDesk(ctx context.Context, c *catalog.Catalog, blobs catalog.Blobs) error {
-	select {
-	case <-c.Loaded():
-	case <-ctx.Done():
-		return nil
-	}
 	document, err := desk.Document(ctx, blobs)
 	if err != nil {
 		return err
 	}
-	diff, err := c.Import(document)
-	if err != nil {
-		return fmt.Errorf("import the demo's desk: %w", err)
-	}
-	if _, err := c.Apply(ctx, diff, "the sales desk"); err != nil {
+	if err := importDocument(ctx, c, document, "the sales desk"); err != nil {
 		return fmt.Errorf("import the demo's desk: %w", err)
 	}
 	return nil
+}
+
+// importDocument applies a document to a catalog that is being followed.
+func importDocument(ctx context.Context, c *catalog.Catalog, document *catalog.Document, by string) error {
+	select {
+	case <-c.Loaded():
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	diff, err := c.Import(document)
+	if err != nil {
+		return err
+	}
+	_, err = c.Apply(ctx, diff, by)
+	return err
 }
 
 // free says which address listening on addr gets, or that it cannot be had; flag
