@@ -3,6 +3,9 @@ import {createNode} from './create-node.ts';
 import {getReadableColors} from './readable-colors.ts';
 import type {Image, Page} from './types.ts';
 
+/** A body of that many characters is read, not glanced at. */
+const LONG = 240;
+
 /** What a page is drawn for. */
 export interface PageOptions {
   /** In the slot; the headline is then none of the page's outline. */
@@ -77,19 +80,22 @@ const createText = (doc: Document, page: Page, options: PageOptions): HTMLElemen
     .split('\n')
     .filter((text) => text.trim())
     .map((text) => createNode(doc, 'p', {}, text));
-  const isLong = body.length > 240;
-  return createNode(
-    doc,
-    'div',
-    {class: 'text', dir: 'auto'},
+  const head = [
     line('p', 'tag', tag),
     line(options.collapsed ? 'p' : 'h2', 'headline', headline),
     line('p', 'sub', sub),
-    paragraphs.length
-      ? createNode(doc, 'div', {class: isLong ? 'body long' : 'body'}, ...paragraphs)
-      : undefined,
+  ];
+  const rest = [
+    paragraphs.length ? createNode(doc, 'div', {class: 'body'}, ...paragraphs) : undefined,
     image ? undefined : line('p', 'caption', caption),
     createCTA(doc, options),
+  ];
+  return createNode(
+    doc,
+    'div',
+    {class: body.length > LONG ? 'text long' : 'text', dir: 'auto'},
+    createNode(doc, 'div', {class: 'head'}, ...head),
+    createNode(doc, 'div', {class: 'rest'}, ...rest),
   );
 };
 

@@ -50,27 +50,15 @@ export const createViewer = (doc: Document, options: ViewerOptions): Viewer => {
   const {creative, labels, setting} = options;
   const count = creative.pages.length;
   const parts = createParts(doc, options);
-  const {dialog, stage, status, ticks, corner} = parts;
+  const {dialog, stage, status} = parts;
   let page = 0;
   let folded: number | undefined;
   let isOpen = false;
 
-  const update = () => {
-    parts.previous.setAttribute('aria-disabled', String(page === 0));
-    parts.next.setAttribute('aria-disabled', String(page === count - 1));
-    corner?.setAttribute('aria-pressed', String(page === folded));
-    parts.pages.forEach((node, i) => {
-      node.toggleAttribute('inert', i !== page);
-      node.classList.toggle('folded', i === folded);
-      ticks[i]!.classList.toggle('here', i === page);
-      ticks[i]!.classList.toggle('folded', i === folded);
-    });
-    allowScrolling(parts.pages[page]!);
-  };
   const show = (target: number) => {
     if (target === page) return;
     page = target;
-    update();
+    update(parts, page, folded);
     status.textContent = labels.position(page + 1, count);
     options.onPage(page);
   };
@@ -87,11 +75,71 @@ export const createViewer = (doc: Document, options: ViewerOptions): Viewer => {
     options.onClose();
     move(stage, options.getCover(), true, () => dialog.close());
   };
+  const listen = (part: Element | undefined, on: () => void) => part?.addEventListener('click', on);
+  listen(parts.close, close);
+  listen(parts.previous, () => goTo(page - 1));
+  listen(parts.next, () => goTo(page + 1));
+  listen(parts.corner, () => options.onCorner(page));
+  listenToDialog(dialog, {
+    close,
+    closed: options.onClosed,
+    onKey: (key) => {
+      const target = turn(key, {page, count, rtl: setting.rtl});
+      if (target !== undefined) goTo(target);
+      return target !== undefined;
+    },
+  });
 
-  parts.close.addEventListener('click', close);
-  parts.previous.addEventListener('click', () => goTo(page - 1));
-  parts.next.addEventListener('click', () => goTo(page + 1));
-  corner?.addEventListener('click', () => options.onCorner(page));
+  return {
+    dialog,
+    open(target) {
+      page = target;
+      isOpen = true;
+      dialog.classList.toggle('first', !dialog.classList.contains('closing'));
+      dialog.classList.remove('closing');
+      dialog.showModal();
+      dialog.focus();
+      update(parts, page, folded);
+      scroller.scrollTo(page, false);
+      status.textContent = labels.position(page + 1, count);
+      move(stage, options.getCover(), false, () => {});
+    },
+    close,
+    showFold(target) {
+      folded = target;
+      update(parts, page, folded);
+    },
+    announce(text) {
+      status.textContent = text;
+    },
+  };
+};
+
+/** Makes the dialog's parts say which page is shown, and which one is folded. */
+const update = (parts: Parts, page: number, folded: number | undefined): void => {
+  const {pages, ticks, corner} = parts;
+  parts.previous.setAttribute('aria-disabled', String(page === 0));
+  parts.next.setAttribute('aria-disabled', String(page === pages.length - 1));
+  corner?.setAttribute('aria-pressed', String(page === folded));
+  pages.forEach((node, i) => {
+    node.toggleAttribute('inert', i !== page);
+    for (const {classList} of [node, ticks[i]!]) {
+      classList.toggle('here', i === page);
+      classList.toggle('folded', i === folded);
+    }
+  });
+  allowScrolling(pages[page]!);
+};
+
+/** What a dialog's own events lead to. */
+interface DialogListener {
+  close(): void;
+  closed(): void;
+  /** Whether the key has turned a page. */
+  onKey(key: string): boolean;
+}
+
+const listenToDialog = (dialog: HTMLDialogElement, {close, closed, onKey}: DialogListener) => {
   dialog.addEventListener('click', ({target}) => {
     if (target === dialog) close(); // beside the magazine
   });
@@ -101,41 +149,18 @@ export const createViewer = (doc: Document, options: ViewerOptions): Viewer => {
   });
   dialog.addEventListener('close', () => {
     close(); // a browser need not ask twice
-    options.onClosed();
+    closed();
   });
   dialog.addEventListener('keydown', (event) => {
-    if (event.key === 'Tab') return trapFocus(dialog, event);
-    if (event.altKey || event.ctrlKey || event.metaKey) return;
-    const target = turn(event.key, {page, count, rtl: setting.rtl});
-    if (target === undefined) return;
-    event.preventDefault();
-    goTo(target);
+    if (event.key === 'Tab') trapFocus(dialog, event);
+    else if (!event.altKey && !event.ctrlKey && !event.metaKey && onKey(event.key)) {
+      event.preventDefault();
+    }
   });
   dialog.addEventListener('wheel', keepPageStill, {passive: false});
-
-  return {
-    dialog,
-    open(target) {
-      page = target;
-      isOpen = true;
-      dialog.classList.remove('closing');
-      dialog.showModal();
-      dialog.focus();
-      update();
-      scroller.scrollTo(page, false);
-      status.textContent = labels.position(page + 1, count);
-      move(stage, options.getCover(), false, () => {});
-    },
-    close,
-    showFold(target) {
-      folded = target;
-      update();
-    },
-    announce(text) {
-      status.textContent = text;
-    },
-  };
 };
+
+type Parts = ReturnType<typeof createParts>;
 
 /** The dialog's nodes. */
 const createParts = (doc: Document, {creative, labels, setting, ...options}: ViewerOptions) => {

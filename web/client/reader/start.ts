@@ -18,6 +18,7 @@ import {watchPurpose1} from './watch-purpose-1.ts';
  * asks nothing. Started twice, it does nothing the second time.
  */
 export const start = (win: Window, settings: ReaderSettings): void => {
+  if (win.deckle?.fill) return;
   const heart = createHeart(settings);
   if (!settings.pub) {
     heart('script', 'no_pub');
@@ -38,8 +39,10 @@ export const start = (win: Window, settings: ReaderSettings): void => {
     ]);
     return {pins, ...visits};
   };
-  const fillMarked = () => void fill(getMarkedSlots(win.document), readMemory());
-  if (!takeCommands(win, {fill: fillMarked})) return;
+  const fillMarked = () => {
+    whenShown(win.document, () => void fill(getMarkedSlots(win.document), readMemory()));
+  };
+  takeCommands(win, {fill: fillMarked});
 
   whenShown(
     win.document,
