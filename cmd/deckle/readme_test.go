@@ -27,7 +27,7 @@ func TestReadmeConfiguration(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	if err := (&checkCmd{Files: files[:1]}).Run(&out); err != nil || !bytes.Contains(out.Bytes(), []byte("0 errors, 0 warnings")) {
+	if err := (&checkCmd{Files: files[:1]}).Run(t.Context(), &out); err != nil || !bytes.Contains(out.Bytes(), []byte("0 errors, 0 warnings")) {
 		t.Errorf("deckle check: %v\n%s", err, out.Bytes())
 	}
 	out.Reset()
@@ -40,7 +40,7 @@ func TestReadmeConfiguration(t *testing.T) {
 func TestExampleConfiguration(t *testing.T) {
 	for _, file := range []string{"../../deckle.example.toml", "../../creative-opportunities.example.toml"} {
 		var out bytes.Buffer
-		if err := (&checkCmd{Files: []string{file}}).Run(&out); err != nil {
+		if err := (&checkCmd{Files: []string{file}}).Run(t.Context(), &out); err != nil {
 			t.Errorf("%v\n%s", err, out.Bytes())
 		}
 	}

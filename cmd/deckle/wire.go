@@ -30,6 +30,7 @@ func auctionConfig(cfg *config.Config) auction.Config {
 				Dialect:  prebid.New(prebid.Config{ServerURL: p.ServerURL, AccountID: p.AccountID}),
 				Timeout:  p.Timeout,
 				FireNURL: p.FireNURLAtEdge,
+				FireLURL: p.LURL,
 			})
 		case "aps":
 			p := cfg.Integrations.APS

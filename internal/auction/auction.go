@@ -39,6 +39,9 @@ type Request struct {
 
 	Buckets     deckle.PriceBuckets
 	PreferDeals bool
+
+	// Test asks for bids that nobody pays for (BidRequest.test).
+	Test bool
 }
 
 // slot is the position of the slot with that id, or -1.
@@ -95,6 +98,7 @@ type Provider struct {
 	Timeout time.Duration // at most this long, counted from the auction's start; 0 means 1 s
 
 	FireNURL bool // the edge fires nurl; otherwise the client gets it with burl
+	FireLURL bool // the edge fires lurl for offers that have not won; otherwise nobody does
 }
 
 // A Dialect turns a request into a provider's HTTP call, and its answer into

@@ -43,6 +43,7 @@ type verdict struct {
 	bids    int         // offers that could win
 	best    []candidate // of those, the best of each slot: at most maxTries
 	nonBids map[NonBidReason]int
+	losses  []loss // of bidders that want to know: all that may lose, and all that have lost
 }
 
 // judge turns the offers of one answer into candidates, and counts why the others
@@ -80,6 +81,7 @@ func (h *House) judge(ctx context.Context, r *Request, rank int, a *Answer) (ver
 		if reason == "" {
 			reason = c.weigh(r)
 		}
+		h.mayLose(&v, r, &c, reason)
 		if reason != "" {
 			v.nonBids[reason]++
 			continue
@@ -89,6 +91,20 @@ func (h *House) judge(ctx context.Context, r *Request, rank int, a *Answer) (ver
 	candidates = unique(candidates, r.PreferDeals, v.nonBids)
 	v.bids, v.best = len(candidates), best(candidates, r.PreferDeals)
 	return v, ctx.Err()
+}
+
+// mayLose notes an offer whose bidder wants to know if it loses. reason is why it
+// has lost already, if it has.
+func (h *House) mayLose(v *verdict, r *Request, c *candidate, reason NonBidReason) {
+	o := c.offer
+	if !h.providers[c.rank].FireLURL || o.LURL == "" || len(o.LURL) > maxURL || len(v.losses) == maxLosses {
+		return
+	}
+	l := loss{offer: o, request: r.ID, bidID: c.bidID, currency: c.currency, slot: c.slot}
+	if reason != "" {
+		l.code = lossOf(reason)
+	}
+	v.losses = append(v.losses, l)
 }
 
 // weigh is the first rule that a candidate with a price breaks.

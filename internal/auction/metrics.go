@@ -56,7 +56,7 @@ func NewMetrics() *Metrics {
 		}, []string{"provider"}),
 		nonBids: counter("nonbids_total", "Offers and seats that could win nothing, by reason.", "provider", "reason"),
 		winners: counter("winners_total", "Winning bids by slot, seat and hb_pb.", "slot", "bidder", "bucket"),
-		notices: counter("notices_total", "Win notices, by what became of them.", "outcome"),
+		notices: counter("notices_total", "Win and loss notices, by what became of them.", "outcome"),
 		panics:  counter("panics_total", "Panics of ours that cost an auction, one provider's answer, or a notice.", "part"),
 		seats:   capped[string]{max: maxSeats},
 		series:  capped[winnerLabels]{max: maxWinnerSeries},

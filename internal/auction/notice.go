@@ -39,8 +39,9 @@ type NotifierConfig struct {
 	Resolver *net.Resolver
 }
 
-// A Notifier fires win notices (OpenRTB nurl) in the background: each at most
-// once, to public addresses only, and counted by what became of it.
+// A Notifier fires win notices (OpenRTB nurl), and loss notices (lurl) where they
+// are wanted, in the background: each at most once, to public addresses only, and
+// counted by what became of it.
 type Notifier struct {
 	config  NotifierConfig
 	client  *http.Client
@@ -49,7 +50,13 @@ type Notifier struct {
 
 	mu     sync.RWMutex // guards closed, and queue against being closed while sent to
 	closed bool
-	queue  chan string
+	queue  chan notice
+}
+
+// A notice is a URL, or a loss that one is to be made of.
+type notice struct {
+	url  string
+	loss *loss
 }
 
 // noticeOutcome is what became of a notice, as the metrics label it.
@@ -83,7 +90,7 @@ func NewNotifier(c NotifierConfig, m *Metrics, log *slog.Logger) *Notifier {
 		client:  newNoticeClient(c),
 		metrics: m,
 		log:     log,
-		queue:   make(chan string, c.Queue),
+		queue:   make(chan notice, c.Queue),
 	}
 }
 
@@ -138,26 +145,29 @@ func (c NotifierConfig) permit(address string) error {
 	return nil
 }
 
-// Selected fires the win notices of a result whose winners have just been written
-// into a page or returned to one. It never blocks, and does nothing when it is
-// called again for the same result.
+// Selected fires the notices of a result whose winners have just been written into
+// a page or returned to one: only then has anybody won or lost. It never blocks, and
+// does nothing when it is called again for the same result.
 func (n *Notifier) Selected(r *Result) {
 	if r.notified.Swap(true) {
 		return
 	}
 	for i := range r.Winners {
 		if w := &r.Winners[i]; w.EdgeNURL && w.NURL != "" {
-			n.enqueue(w.NURL)
+			n.enqueue(notice{url: w.NURL})
 		}
+	}
+	for i := range r.losses {
+		n.enqueue(notice{loss: &r.losses[i]})
 	}
 }
 
-func (n *Notifier) enqueue(url string) {
+func (n *Notifier) enqueue(o notice) {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	if !n.closed {
 		select {
-		case n.queue <- url:
+		case n.queue <- o:
 			return
 		default:
 		}
@@ -174,8 +184,8 @@ func (n *Notifier) Run(ctx context.Context) error {
 	var workers sync.WaitGroup
 	for range n.config.Workers {
 		workers.Go(func() {
-			for url := range n.queue {
-				n.metrics.notice(n.survive(fire, url))
+			for o := range n.queue {
+				n.metrics.notice(n.survive(fire, o))
 			}
 		})
 	}
@@ -191,14 +201,21 @@ func (n *Notifier) Run(ctx context.Context) error {
 }
 
 // survive fires one notice. It never panics: the worker has others to fire.
-func (n *Notifier) survive(ctx context.Context, url string) (outcome noticeOutcome) {
+func (n *Notifier) survive(ctx context.Context, o notice) (outcome noticeOutcome) {
 	defer func() {
 		if v := recover(); v != nil {
 			n.metrics.panicked(n.log, partNotice, v)
 			outcome = noticeDropped
 		}
 	}()
-	return n.fire(ctx, url)
+	if o.loss != nil {
+		url, ok := o.loss.url()
+		if !ok {
+			return noticeBadURL
+		}
+		o.url = url
+	}
+	return n.fire(ctx, o.url)
 }
 
 // fire sends one notice.

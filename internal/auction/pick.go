@@ -18,7 +18,9 @@ const maxPageMarkup = 256 << 10
 // who was asked. A_deadline may have passed: what it does is bounded by the slots
 // and the providers, not by what they have sent (see judge).
 func (h *House) conclude(ctx context.Context, r *Request, heard []reply, start time.Time) *Result {
-	res := &Result{Winners: h.pick(r, heard), Elapsed: time.Since(start)}
+	res := &Result{}
+	res.Winners, res.losses = h.pick(r, heard)
+	res.Elapsed = time.Since(start)
 	res.Providers = make([]ProviderResult, 0, len(heard))
 	for rank := range heard {
 		rep := &heard[rank]
@@ -48,7 +50,7 @@ func (h *House) conclude(ctx context.Context, r *Request, heard []reply, start t
 // pick chooses at most one winner a slot, in the order of the slots. Where the
 // page has no room for the markup of the best bid, the next one gets its chance.
 // Only what wins is built.
-func (h *House) pick(r *Request, heard []reply) []Winner {
+func (h *House) pick(r *Request, heard []reply) ([]Winner, []loss) {
 	var all []candidate
 	for i := range heard {
 		all = append(all, heard[i].best...)
@@ -56,6 +58,7 @@ func (h *House) pick(r *Request, heard []reply) []Winner {
 	sortBySlot(all, r.PreferDeals)
 
 	var winners []Winner
+	won := make(map[int]*candidate, len(r.Slots))
 	room, filled := maxPageMarkup, -1
 	for i := range all {
 		switch c := &all[i]; {
@@ -64,10 +67,11 @@ func (h *House) pick(r *Request, heard []reply) []Winner {
 			heard[c.rank].nonBids[ReasonMarkupTooLarge]++
 		default:
 			winners = append(winners, h.win(r, c))
+			won[c.slot] = c
 			room, filled = room-c.size, c.slot
 		}
 	}
-	return winners
+	return winners, losses(heard, won)
 }
 
 // win makes a winner of a candidate.

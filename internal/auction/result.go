@@ -77,6 +77,7 @@ type Result struct {
 	Deadline  bool // A_deadline ended it before every provider had answered
 	Canceled  bool // its context was canceled: there are no winners and no providers
 
+	losses   []loss      // of bidders that want to know
 	notified atomic.Bool // taken by [Notifier.Selected]
 }
 

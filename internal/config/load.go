@@ -317,8 +317,7 @@ func (l loader) aps(t *table) APS {
 
 // isOpenRTB refuses the endpoint of APS whose prices nobody but Google reads.
 func isOpenRTB(s string) (string, *fault) {
-	path, _, _ := strings.Cut(s, "?")
-	if strings.HasSuffix(strings.TrimRight(path, "/"), "/e/dtb/bid") {
+	if strings.HasSuffix(strings.TrimRight(s, "/"), "/e/dtb/bid") {
 		return "", faultf("use "+apsEndpoint, "/e/dtb/bid answers with opaque price codes, which no auction can compare")
 	}
 	return s, nil

@@ -170,7 +170,6 @@ var switchedOn = map[string]string{
 	"auction.endpoint":                    "true",
 	"auction.client_params":               "true",
 	"auction.export_file":                 `"auctions.ndjson"`,
-	"integrations.prebid.lurl":            "true",
 	"integrations.prebid.cache":           "true",
 	"integrations.prebid.forward_cookies": `["uids"]`,
 	"consent.geo_file":                    `"public.pem"`,

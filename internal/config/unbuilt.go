@@ -26,7 +26,6 @@ var unbuiltSettings = []unbuilt{
 	{"auction.endpoint", "POST /auction", func(c *Config) bool { return c.Auction.Endpoint }},
 	{"auction.client_params", "POST /auction", func(c *Config) bool { return c.Auction.ClientParams }},
 	{"auction.export_file", "the export of auctions", func(c *Config) bool { return c.Auction.ExportFile != "" }},
-	{"integrations.prebid.lurl", "the loss notice", func(c *Config) bool { return c.Integrations.Prebid.LURL }},
 	{"integrations.prebid.cache", "Prebid Server's cache", func(c *Config) bool { return c.Integrations.Prebid.Cache }},
 	{"integrations.prebid.forward_cookies", "forwarding cookies", func(c *Config) bool { return len(c.Integrations.Prebid.ForwardCookies) > 0 }},
 	{"consent.geo_file", "finding a reader's place", func(c *Config) bool { return c.Consent.GeoFile != "" }},

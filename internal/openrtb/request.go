@@ -27,6 +27,7 @@ type BidRequest struct {
 	Device device   `json:"device,omitzero"`
 	User   user     `json:"user,omitzero"`
 	Regs   regs     `json:"regs,omitzero"`
+	Test   int      `json:"test,omitzero"`
 	TMax   int64    `json:"tmax"` // ms
 	Cur    []string `json:"cur"`
 	BAdv   []string `json:"badv,omitempty"`
@@ -38,8 +39,13 @@ type BidRequest struct {
 // NewBidRequest is the BidRequest for r: all of it but its imps and its extension.
 // The request's account at the provider may be empty.
 func NewBidRequest(r *auction.Request, tmax time.Duration, account string) BidRequest {
+	test := 0
+	if r.Test {
+		test = 1
+	}
 	return BidRequest{
 		ID:     r.ID,
+		Test:   test,
 		Site:   Site{Domain: r.Site.Domain, Page: r.Site.Page, Ref: r.Site.Ref, Publisher: publisher{account}},
 		Device: deviceOf(&r.Device),
 		User:   user{Consent: r.Consent.TCString},
