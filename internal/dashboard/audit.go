@@ -85,7 +85,11 @@ func (d *Dashboard) showHistory(e editor) handler {
 		if r.Deleted {
 			p.Crumb, p.About = link{"/" + plural(e.kind), e.title}, "It has been deleted. A tombstone keeps its id."
 		}
-		for _, c := range r.History {
+		history := r.History
+		if ring, ok := s.KeyRing(id); ok && e.kind == catalog.KindPublisher {
+			history = slices.Concat(history, ring.History)
+		}
+		for _, c := range history {
 			p.Events = append(p.Events, newEvent(string(e.kind)+"/"+id, c))
 		}
 		slices.SortStableFunc(p.Events, func(a, b event) int { return b.At.Compare(a.At) })

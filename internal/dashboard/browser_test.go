@@ -178,10 +178,14 @@ func TestInboxByKeyboard(t *testing.T) {
 	d.calm()
 }
 
+// why is the explanation of a page on which everything happens.
+const why = "/why?url=https://site-1.example/travel/an-article&pins=sidebar-1%20=%20mag-2-2-1"
+
 // everyPage are the pages that a person sees, with something on them.
 var everyPage = []string{
 	"/", "/inbox", "/publishers", "/publishers/yuki", "/sites", "/sites/yuki-site", "/advertisers", "/campaigns", "/campaigns/autumn",
-	"/campaigns/new", "/creatives", "/creatives/ryokan-magazine-001", "/creatives/ryokan-magazine-001/preview", "/audit", "/reports", "/nothing",
+	"/campaigns/new", "/creatives", "/creatives/ryokan-magazine-001", "/creatives/ryokan-magazine-001/preview", "/audit", "/reports", "/reports?by=campaign,creative&site=site-1", "/reports?from=2020-01-01&to=2020-01-31", "/budgets", "/why", why, "/campaigns/camp-1-1",
+	"/nothing",
 }
 
 // Pages are accessible as far as a program can tell, fit every screen, and keep to
@@ -194,7 +198,8 @@ func TestPagesInTheBrowser(t *testing.T) {
 	}
 	w := newWorld(t, nil)
 	w.populate()
-	w.report(time.Now().AddDate(0, 0, -12))
+	w.report(time.Now().AddDate(0, 0, -8))
+	w.decide()
 	url := w.serve()
 	b := browser.Start(t)
 	for name, screen := range map[string]struct {
@@ -203,7 +208,7 @@ func TestPagesInTheBrowser(t *testing.T) {
 		pages  []string
 	}{
 		"light": {browser.View{Width: 1280, Height: 860}, nil, everyPage},
-		"dark":  {browser.View{Width: 1280, Height: 860}, []action{dark()}, []string{"/", "/inbox", "/campaigns", "/creatives/ryokan-magazine-001", "/audit", "/reports"}},
+		"dark":  {browser.View{Width: 1280, Height: 860}, []action{dark()}, []string{"/", "/inbox", "/campaigns", "/creatives/ryokan-magazine-001", "/audit", "/reports", "/budgets", why, "/campaigns/camp-1-1"}},
 		"small": {browser.View{Width: 360, Height: 740}, nil, everyPage},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -221,7 +226,7 @@ func TestPagesInTheBrowser(t *testing.T) {
 				if over := browser.Eval[int](d.Page, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
 					t.Errorf("%s is %d pixels wider than the screen", path, over)
 				}
-				d.ScreenshotWhole(name + strings.ReplaceAll(path, "/", "-"))
+				d.ScreenshotWhole(name + inFileName.Replace(path))
 			}
 			d.wrongForm()
 			judgeByAxe(t, d.Page, "a form with errors", string(axe))
@@ -237,6 +242,9 @@ func TestPagesInTheBrowser(t *testing.T) {
 		})
 	}
 }
+
+// inFileName writes a path as a part of the name of a picture.
+var inFileName = strings.NewReplacer("/", "-", "?", "_", "&", "_", "=", "-", ":", "", "%20", "-")
 
 // wrongForm leaves a form on the screen with what is wrong with it.
 func (d *desk) wrongForm() {

@@ -49,8 +49,21 @@ const maxColumns = 92
 // columnWidth is the width of a column with the gap beside it, in units of a drawing.
 const columnWidth = 10
 
-// newChart draws series over days, one on the other. Values are written by format.
-func newChart(id, title string, days []string, format func(int64) string, all ...series) chart {
+// A measure is what a chart's values are: how they are written, and the least of them
+// that can be told apart.
+type measure struct {
+	format func(int64) string
+	unit   int64
+}
+
+func inMoney(currency string) measure {
+	return measure{func(v int64) string { return money(v, currency) }, minorUnit(currency)}
+}
+
+var inCount = measure{count, 1}
+
+// newChart draws series over days, one on the other.
+func newChart(id, title string, days []string, in measure, all ...series) chart {
 	step, word := 1, "Day"
 	if len(days) > maxColumns {
 		step, word = 7, "Week from"
@@ -68,8 +81,8 @@ func newChart(id, title string, days []string, format func(int64) string, all ..
 		}
 		highest, total = max(highest, sum), total+sum
 	}
-	top := roundAbove(highest)
-	c.Top, c.Half = format(top), format(top/2)
+	top := roundAbove((highest+in.unit-1)/in.unit) * in.unit
+	c.Top, c.Half = in.format(top), in.format(top/2)
 	for _, s := range all {
 		c.Head = append(c.Head, s.Name)
 		if len(all) > 1 {
@@ -77,11 +90,11 @@ func newChart(id, title string, days []string, format func(int64) string, all ..
 		}
 	}
 	for i := range columns {
-		c.column(i, dayText(days[i*step]), top, format, all)
+		c.column(i, dayText(days[i*step]), top, in.format, all)
 	}
 	c.First, c.Last = dayText(days[0]), dayText(days[(columns-1)*step])
 	c.About = fmt.Sprintf("%s from %s to %s: %s in all, at most %s a %s.", title, dayText(days[0]), dayText(days[len(days)-1]),
-		format(total), format(highest), strings.ToLower(strings.TrimSuffix(word, " from")))
+		in.format(total), in.format(highest), strings.ToLower(strings.TrimSuffix(word, " from")))
 	return c
 }
 
@@ -120,18 +133,16 @@ func inSteps(values []int64, step int) []int64 {
 	return out
 }
 
-// roundAbove is the upper end of an axis: 1, 2, 4, 5 or 8 times a power of ten, so that
-// its half is round as well.
+// roundAbove is the upper end of an axis: a digit and zeros, so that its half is whole
+// and short as well.
 func roundAbove(v int64) int64 {
 	if v <= 2 {
 		return 2
 	}
 	power := int64(math.Pow10(int(math.Log10(float64(v)))))
-	for _, n := range []int64{1, 2, 4, 5, 8, 10} {
-		if power >= 10 || n%2 == 0 {
-			if n*power >= v {
-				return n * power
-			}
+	for _, n := range []int64{1, 2, 3, 4, 5, 6, 8, 10} {
+		if n*power >= v && n*power%2 == 0 {
+			return n * power
 		}
 	}
 	return v
@@ -158,5 +169,5 @@ type meter struct {
 // newMeter shows a and b as parts of whole, which is above 0.
 func newMeter(about string, a, b, whole int64) meter {
 	share := func(v int64) float64 { return min(max(float64(v)/float64(max(whole, 1))*100, 0), 100) }
-	return meter{About: about, Full: number(share(a)), Behind: number(share(a + b)), Over: a >= whole}
+	return meter{About: about, Full: number(share(a)), Behind: number(share(a + b)), Over: whole > 0 && a >= whole}
 }

@@ -17,11 +17,13 @@ import (
 	"strings"
 	"time"
 
+	"deckle"
 	"deckle/internal/catalog"
 	"deckle/internal/dashboard/access"
 	"deckle/internal/dashboard/api"
 	"deckle/internal/dashboard/report"
 	"deckle/internal/obs"
+	"deckle/internal/serve"
 )
 
 // Config configures a [Dashboard]. Of the zero value nobody can use anything.
@@ -47,7 +49,15 @@ type Config struct {
 // Parts are what a dashboard shows of the rest of the node. The pages of a part that
 // is nil say that it is not open.
 type Parts struct {
-	Tables report.Tables // what the journal has been folded into
+	Tables  report.Tables // what the journal has been folded into
+	Budgets Budgets
+
+	// SlotsOf is which site the page at a URL is of, and which magazine slots it has by
+	// the site's template. The site is "" for a page that is of none.
+	SlotsOf func(url string) (site string, slots []deckle.Slot)
+
+	// Explain says what a batch would be answered, and why; see [serve.Server.Explain].
+	Explain func(*serve.Batch) (*serve.Explanation, error)
 }
 
 // A Dashboard answers the requests of the admin listener that are not for metrics
@@ -94,6 +104,9 @@ func (d *Dashboard) routes() http.Handler {
 	pages.Handle("POST /inbox/{site}/{creative}", d.private(d.decide))
 	pages.Handle("GET /reports", d.private(d.showReports))
 	pages.Handle("GET /reports.csv", d.private(d.exportReport))
+	pages.Handle("GET /budgets", d.private(d.showBudgets))
+	pages.Handle("GET /why", d.private(d.showWhy))
+	pages.Handle("POST /why/token", d.private(d.makeDebugToken))
 	pages.Handle("GET /audit", d.private(d.showAudit))
 	pages.Handle("GET /_deckle/asset/{id}", d.private(d.showAsset)) // where creatives look for it
 	for _, e := range editors() {
@@ -106,6 +119,7 @@ func (d *Dashboard) routes() http.Handler {
 		pages.Handle("POST "+collection+"/{id}/delete", d.private(d.remove(e)))
 		pages.Handle("GET "+collection+"/{id}/history", d.private(d.showHistory(e)))
 	}
+	pages.Handle("POST /publishers/{id}/keys", d.private(d.rotateKeys))
 	pages.Handle("GET /creatives/{id}/preview", d.private(d.showPreview))
 	pages.Handle("GET /", d.private(notFound))
 	sameOrigin := http.NewCrossOriginProtection()

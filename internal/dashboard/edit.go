@@ -134,6 +134,9 @@ type editPage struct {
 	Delete   string // where to post to delete it; empty: not possible
 	Links    []link
 	Facts    string // "Revision 7, saved 3 Dec 2026, 10:15 UTC by ana"
+
+	Spend *spendPanel // of a campaign
+	Keys  *keysPanel  // of a publisher
 }
 
 // A lostRace is what is shown to who has changed what somebody else has changed.
@@ -203,6 +206,11 @@ func (d *Dashboard) showEdit(e editor) handler {
 		values.Set("revision", strconv.FormatUint(r.Revision, 10))
 		p := d.newPage(v, e, values, nil)
 		p.Facts = facts(r)
+		if e.aside != nil {
+			if err := e.aside(d, v, r, &p); err != nil {
+				return err
+			}
+		}
 		return render(v.w, http.StatusOK, "edit", p)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"deckle"
 	"deckle/internal/catalog"
@@ -25,6 +26,9 @@ type editor struct {
 	form   func(s *catalog.Snapshot, d *Dashboard, v url.Values) []group
 	values func(e catalog.Entity) url.Values
 	read   func(r *reader) catalog.Entity
+
+	// aside adds what stands beside the form of an entity that there is; nil: nothing.
+	aside func(d *Dashboard, v visit, r catalog.Record, p *editPage) error
 }
 
 // editors are all of them, parents before children.
@@ -168,6 +172,10 @@ func publishers() editor {
 		},
 		read: func(r *reader) catalog.Entity {
 			return &catalog.Publisher{ID: r.text("id"), Name: r.text("name"), Currency: strings.ToUpper(r.text("currency"))}
+		},
+		aside: func(d *Dashboard, _ visit, r catalog.Record, p *editPage) error {
+			p.Keys = newKeysPanel(d.catalog.Snapshot(), r.EntityID(), time.Now())
+			return nil
 		},
 	}
 }
@@ -333,6 +341,10 @@ func campaigns() editor {
 		form:   campaignForm,
 		values: campaignValues,
 		read:   readCampaign,
+		aside: func(d *Dashboard, v visit, r catalog.Record, p *editPage) (err error) {
+			p.Spend, err = d.spendOf(v.r.Context(), r.Entity.(*catalog.Campaign), time.Now())
+			return err
+		},
 	}
 }
 

@@ -42,9 +42,11 @@ func stylesheet() string {
 func parsePages() map[string]*template.Template {
 	css := stylesheet()
 	shared := template.Must(template.New("").Funcs(template.FuncMap{
-		"stylesheet": func() string { return css },
-		"date":       func(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04") + " UTC" },
-		"iso":        func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"stylesheet":    func() string { return css },
+		"date":          func(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04") + " UTC" },
+		"iso":           func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"budgetHead":    func() []string { return budgetHead },
+		"contenderHead": func() []string { return contenderHead },
 	}).ParseFS(files, "page/parts/*.html"))
 	names, err := fs.Glob(files, "page/*.html")
 	if err != nil {
@@ -112,6 +114,8 @@ func (d *Dashboard) frame(v visit, title, section string) frame {
 		{link: link{"/", "Overview"}},
 		{link: link{"/inbox", "Approvals"}, Count: waiting},
 		{link: link{"/reports", "Reports"}, Apart: true},
+		{link: link{"/budgets", "Budgets"}},
+		{link: link{"/why", "Why this ad"}},
 		{link: link{"/publishers", "Publishers"}, Apart: true},
 		{link: link{"/sites", "Sites"}},
 		{link: link{"/advertisers", "Advertisers"}, Apart: true},
@@ -138,6 +142,8 @@ func flash(done string) string {
 		return "Approved."
 	case "rejected":
 		return "Rejected."
+	case "rotated":
+		return "The next tokens are signed with a new key."
 	case "decided":
 		return "Nothing was changed: somebody had decided about that meanwhile."
 	}

@@ -253,13 +253,13 @@ func figures(c report.Counts, currency string) []figure {
 		{"Viewable", percent(c.Viewability()), count(c.Organic.Viewable) + " impressions"},
 		{"CTR", percent(c.CTR()), count(c.Organic.Clicks) + " clicks"},
 		{"Spend", money(int64(c.Spend), currency), notBilled(c)},
-		{"eCPM", ecpm(c, currency), "for 1,000 impressions"},
-		{"Pins kept", percent(c.Retention()), count(c.Folds) + " folded, " + count(c.Unfolds) + " unfolded"},
+		{"eCPM", ecpm(c, currency), "a thousand"},
+		{"Pins kept", percent(c.Retention()), "of " + count(c.Folds) + " folded"},
 	}
 }
 
 func withoutBookmark(c report.Counts) string {
-	return "and " + count(c.Dogeared.Impressions) + " by bookmark"
+	return "+ " + count(c.Dogeared.Impressions) + " by bookmark"
 }
 
 func notBilled(c report.Counts) string {
@@ -315,8 +315,8 @@ func dailyCharts(days []string, g report.Group) []chart {
 	}
 	id := strings.ToLower(cmp.Or(g.Currency, "none"))
 	return []chart{
-		newChart("impressions-"+id, "Impressions", days, count, series{"Organic", "first", organic}, series{"By bookmark", "second", dogeared}),
-		newChart("spend-"+id, "Spend", days, func(v int64) string { return money(v, g.Currency) }, series{"Spend", "first", spend}),
+		newChart("impressions-"+id, "Impressions", days, inCount, series{"Organic", "first", organic}, series{"By bookmark", "second", dogeared}),
+		newChart("spend-"+id, "Spend", days, inMoney(g.Currency), series{"Spend", "first", spend}),
 	}
 }
 
@@ -348,15 +348,20 @@ func percent(part float64, ok bool) string {
 // money writes an amount as a report does, rounded to the currency's minor unit: "2,500.50
 // USD", "2,500 JPY". What is not nothing does not become nothing: "< 0.01 USD".
 func money(micros int64, currency string) string {
-	unit := int64(10_000)
-	if hasNoMinorUnit(currency) {
-		unit = 1_000_000
-	}
+	unit := minorUnit(currency)
 	rounded := (micros + unit/2) / unit * unit
 	if micros > 0 && rounded == 0 {
 		return "< " + amount(unit, currency)
 	}
 	return amount(rounded, currency)
+}
+
+// minorUnit is the least amount that prices in a currency are written with, in micros.
+func minorUnit(currency string) int64 {
+	if hasNoMinorUnit(currency) {
+		return 1_000_000
+	}
+	return 10_000
 }
 
 // lastDays is the overview's glance: the sections of the last days, without rows.
