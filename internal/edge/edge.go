@@ -182,19 +182,20 @@ func (e *Edge) page(w http.ResponseWriter, r *http.Request, v *visit) {
 	}
 	defer resp.Body.Close()
 
-	doc, why := v.site.injectable(resp)
+	doc, why := v.site.injectable(resp, v.client())
 	if why != "" {
 		cancel()
 		e.metrics.untouched.WithLabelValues(v.site.ID, string(why)).Inc()
 		v.site.passOn(w, resp)
 		return
 	}
-	v.site.answer(w.Header(), resp, v)
+	v.site.answer(w.Header(), resp, v, &doc.scripts)
 	w.WriteHeader(resp.StatusCode)
 
 	p := newPage(w, v, doc)
 	p.headEnds = e.tellHead(r, v.site.ID, resp.StatusCode, doc)
 	p.selected = e.notices.Selected // the winners, once their bids are with the reader
+	p.giveUp = cancel
 	err = p.stream(resp.Body)
 	e.metrics.streamed(p)
 	if err != nil {

@@ -33,7 +33,7 @@ type clientEntry struct {
 }
 
 // slotsHole is hole 1: the slots of the page, and the client.
-func (v *visit) slotsHole(now time.Time) []byte {
+func (v *visit) slotsHole(now time.Time, nonce string) []byte {
 	block := struct {
 		Slots  []slotEntry  `json:"slots"`
 		Skip   string       `json:"skip,omitempty"`
@@ -42,7 +42,7 @@ func (v *visit) slotsHole(now time.Time) []byte {
 	if v.client() {
 		block.Client = &clientEntry{Src: web.ClientPath(), ClientOptions: v.site.Client}
 	}
-	return hole("slots", block, web.SlotsRunner())
+	return hole("slots", block, slotsRunner(), nonce)
 }
 
 func (v *visit) slotEntries(now time.Time) []slotEntry {
@@ -68,14 +68,19 @@ func (v *visit) slotEntries(now time.Time) []slotEntry {
 }
 
 // bidsHole is hole 2: what each slot's winner is to the client and to the ad
-// server. A slot without a winner has no entry.
+// server. A slot without a winner has no entry. Where a policy in a meta stops its
+// runner the data block is all: the client, which is there already, reads that.
 func (p *page) bidsHole() []byte {
 	bids := make(map[deckle.SlotID]map[string]any, len(p.result.Winners))
 	for i := range p.result.Winners {
 		w := &p.result.Winners[i]
 		bids[w.Slot] = p.bidEntry(w)
 	}
-	return hole("bids", bids, web.BidsRunner())
+	nonce, ok := p.doc.scripts.admitMeta(p.metaPolicies(), bidsRunner(), false)
+	if !ok {
+		return dataBlock("bids", bids)
+	}
+	return hole("bids", bids, bidsRunner(), nonce)
 }
 
 func (p *page) bidEntry(w *auction.Winner) map[string]any {
@@ -111,10 +116,15 @@ func (p *page) markupBlock() []byte {
 	return dataBlock("markup", markup)
 }
 
-func hole(name string, data any, runner string) []byte {
+// hole is a data block with its runner. A nonce is of base64's characters.
+func hole(name string, data any, r runner, nonce string) []byte {
 	b := dataBlock(name, data)
-	b = append(b, "<script>"...)
-	b = append(b, runner...)
+	b = append(b, "<script"...)
+	if nonce != "" {
+		b = append(b, ` nonce="`+nonce+`"`...)
+	}
+	b = append(b, '>')
+	b = append(b, r.text...)
 	return append(b, "</script>"...)
 }
 

@@ -31,11 +31,12 @@ type document struct {
 	coding       coding
 	charset      string // the label in Content-Type
 	charsetKnown bool   // it is one that browsers know
+	scripts      admission
 }
 
 // injectable reports how the body of resp is written, or why nothing may go into
-// it (page-plane.md section 4).
-func (s *siteProxy) injectable(resp *http.Response) (document, untouched) {
+// it (page-plane.md section 4). client says whether the client goes in as well.
+func (s *siteProxy) injectable(resp *http.Response, client bool) (document, untouched) {
 	h := resp.Header
 	mediaType, params, err := mime.ParseMediaType(h.Get("Content-Type"))
 	known, compatible := charsetOf(params["charset"])
@@ -53,10 +54,18 @@ func (s *siteProxy) injectable(resp *http.Response) (document, untouched) {
 		return document{}, untouchedAttachment
 	case code == nil:
 		return document{}, untouchedCoding
-	case !allowsOurScripts(h["Content-Security-Policy"]), !allowsOurScripts(h["Content-Security-Policy-Report-Only"]):
+	}
+	scripts, ok := admit(h, publicOrigin(resp.Request), client)
+	if !ok {
 		return document{}, untouchedCSP
 	}
-	return document{coding: code, charset: params["charset"], charsetKnown: known}, ""
+	return document{coding: code, charset: params["charset"], charsetKnown: known, scripts: scripts}, ""
+}
+
+// publicOrigin is the origin of the page that a request to the origin is for, in the
+// reader's browser.
+func publicOrigin(out *http.Request) string {
+	return out.Header.Get("X-Forwarded-Proto") + "://" + out.Header.Get("X-Forwarded-Host")
 }
 
 func (s *siteProxy) injectableStatus(status int) bool {
@@ -95,61 +104,6 @@ func isAttachment(disposition string) bool {
 	return strings.EqualFold(strings.TrimSpace(kind), "attachment")
 }
 
-// allowsOurScripts reports whether inline scripts and a script from the page's
-// own origin run under every policy (CSP Level 3) without any help, and without a
-// report. A
-// policy that asks for a nonce or a hash, or that restricts Trusted Types, is
-// left alone with its page.
-func allowsOurScripts(policies []string) bool {
-	for _, line := range policies {
-		for policy := range strings.SplitSeq(line, ",") {
-			if !policyAllows(policy) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-func policyAllows(policy string) bool {
-	directives := map[string][]string{}
-	for d := range strings.SplitSeq(policy, ";") {
-		fields := strings.Fields(strings.ToLower(d))
-		if len(fields) == 0 {
-			continue
-		}
-		if _, repeated := directives[fields[0]]; !repeated { // the first one counts
-			directives[fields[0]] = fields[1:]
-		}
-	}
-	for _, name := range []string{"trusted-types", "require-trusted-types-for", "sandbox"} {
-		if _, ok := directives[name]; ok {
-			return false
-		}
-	}
-	for _, name := range []string{"script-src-elem", "script-src", "default-src"} {
-		if sources, ok := directives[name]; ok {
-			return sourcesAllow(sources)
-		}
-	}
-	return true
-}
-
-func sourcesAllow(sources []string) bool {
-	inline, own := false, false
-	for _, s := range sources {
-		switch {
-		case s == "'unsafe-inline'":
-			inline = true
-		case s == "'self'" || s == "*":
-			own = true
-		case s == "'strict-dynamic'", strings.HasPrefix(s, "'nonce-"), strings.HasPrefix(s, "'sha"):
-			return false
-		}
-	}
-	return inline && own
-}
-
 // noLongerShared are the headers that keep or identify a page for several
 // readers; noLongerTrue are those that describe the bytes of the origin.
 var (
@@ -185,7 +139,7 @@ func removeUntrue(h http.Header) {
 
 // answer makes w's header true of the page that we are about to write
 // (page-plane.md section 5).
-func (s *siteProxy) answer(h http.Header, resp *http.Response, v *visit) {
+func (s *siteProxy) answer(h http.Header, resp *http.Response, v *visit, scripts *admission) {
 	s.toPublic(resp)
 	removeHopByHop(resp.Header)
 	for name, values := range resp.Header {
@@ -193,6 +147,7 @@ func (s *siteProxy) answer(h http.Header, resp *http.Response, v *visit) {
 	}
 	s.makePrivate(h)
 	removeUntrue(h)
+	scripts.apply(h)
 	if v.client() {
 		for _, origin := range s.preconnects() {
 			h.Add("Link", "<"+origin+">; rel=preconnect")

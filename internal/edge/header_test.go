@@ -52,27 +52,24 @@ func TestUntouched(t *testing.T) {
 		"ucs-2 is utf-16":         {200, header{"Content-Type": `text/html; charset=" UCS-2"`}},
 		"csISO2022JP":             {200, header{"Content-Type": "text/html; charset=csISO2022JP"}},
 		"second disposition":      {200, header{"Content-Disposition": "inline", "+Content-Disposition": "attachment"}},
-		"report-only nonce":       {200, header{"Content-Security-Policy-Report-Only": "script-src 'nonce-abc'"}},
 		"utf-16":                  {200, header{"Content-Type": "text/html; charset=UTF-16LE"}},
 		"iso-2022-jp":             {200, header{"Content-Type": "text/html; charset=ISO-2022-JP"}},
 		"no-transform":            {200, header{"Cache-Control": "public, No-Transform"}},
 		"attachment":              {200, header{"Content-Disposition": `Attachment; filename="x.html"`}},
 		"an unknown coding":       {200, header{"Content-Encoding": "br"}},
 		"two codings":             {200, header{"Content-Encoding": "gzip, gzip"}},
-		"policy without inline":   {200, header{"Content-Security-Policy": "default-src 'self'"}},
-		"policy with nonce":       {200, header{"Content-Security-Policy": "script-src 'self' 'unsafe-inline' 'nonce-abc'"}},
-		"policy, trusted types":   {200, header{"Content-Security-Policy": "require-trusted-types-for 'script'"}},
 		"second policy forbids":   {200, header{"Content-Security-Policy": "script-src * 'unsafe-inline', script-src 'none'"}},
 		"two codings, two lines":  {200, header{"Content-Encoding": "gzip", "+Content-Encoding": "br"}},
 		"policy in a second line": {200, header{"Content-Security-Policy": "img-src *", "+Content-Security-Policy": "script-src 'none'"}},
+		"policy, reported":        {200, header{"Content-Security-Policy-Report-Only": "default-src 'none'"}},
+		"policy, empty list":      {200, header{"Content-Security-Policy": "script-src"}},
+		"policy, no types":        {200, header{"Content-Security-Policy": "trusted-types 'none'"}},
+		"policy, empty types":     {200, header{"Content-Security-Policy": "trusted-types"}},
+		"policy, sandboxed":       {200, header{"Content-Security-Policy": "sandbox allow-same-origin"}},
 		"policy, sandbox":         {200, header{"Content-Security-Policy": "sandbox allow-scripts"}},
-		"policy, types":           {200, header{"Content-Security-Policy": "trusted-types a"}},
-		"policy, strict-dynamic":  {200, header{"Content-Security-Policy": "script-src 'self' 'unsafe-inline' 'strict-dynamic'"}},
-		"policy with a hash":      {200, header{"Content-Security-Policy": "script-src 'self' 'unsafe-inline' 'sha256-abc'"}},
 		"policy, first directive": {200, header{"Content-Security-Policy": "script-src 'none'; script-src 'self' 'unsafe-inline'"}},
 		"policy in capitals":      {200, header{"Content-Security-Policy": "SCRIPT-SRC 'NONE'"}},
 		"policy for elements":     {200, header{"Content-Security-Policy": "script-src 'self' 'unsafe-inline'; script-src-elem 'none'"}},
-		"policy without self":     {200, header{"Content-Security-Policy": "script-src 'unsafe-inline' https://cdn.test"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -98,24 +95,6 @@ func TestUntouched(t *testing.T) {
 					}
 				}
 			})
-		})
-	}
-}
-
-func TestPoliciesThatLetUsIn(t *testing.T) {
-	for _, policy := range []string{
-		"script-src 'self' 'unsafe-inline'",
-		"default-src 'none'; script-src * 'unsafe-inline'",
-		"img-src 'self'; frame-src 'none'",
-		"script-src 'self' 'unsafe-inline'; script-src 'none'",
-		"Script-Src 'Self' 'UNSAFE-INLINE'",
-		"default-src 'none'; script-src 'none'; script-src-elem 'unsafe-inline' 'self'",
-	} {
-		bubble(t, func(t *testing.T) {
-			w := newWorld(t, setup{}, answerWith(200, map[string]string{"Content-Security-Policy": policy}, page), bids(0, "1"))
-			if a := w.get(t.Context(), navigation("/x")); !strings.Contains(a.body(), "data-deckle") {
-				t.Errorf("%s: nothing injected", policy)
-			}
 		})
 	}
 }

@@ -294,10 +294,11 @@ func (s *siteProxy) plainAnswer(resp *http.Response) error {
 	if v == nil || !v.private() {
 		return nil
 	}
-	if _, why := s.injectable(resp); why == "" {
+	if doc, why := s.injectable(resp, v.client()); why == "" {
 		s.makePrivate(resp.Header)
 		if resp.Request.Method == http.MethodHead {
 			removeUntrue(resp.Header) // of the page, which is longer than the origin's
+			doc.scripts.apply(resp.Header)
 		}
 	}
 	return nil

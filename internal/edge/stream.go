@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -33,6 +34,8 @@ type page struct {
 
 	html     *htmlstream.Writer       // set by stream
 	headEnds func(*htmlstream.Writer) // told when head has ended; nil: nobody wants to know
+	giveUp   func()                   // ends the auction
+	shut     bool                     // a policy in a meta forbids hole 1, and so everything else
 
 	where  where           // the bids went in; nowhere: not yet
 	result *auction.Result // set with where
@@ -90,7 +93,7 @@ func (p *page) stream(body io.ReadCloser) error {
 // options are where something may go in, and what is read on the way: without an
 // auction only slots go in, and without anybody who wants to know nothing is read.
 func (p *page) options() htmlstream.Options {
-	o := htmlstream.Options{CharsetKnown: p.doc.charsetKnown, Points: htmlstream.HeadStart}
+	o := htmlstream.Options{CharsetKnown: p.doc.charsetKnown, Points: htmlstream.HeadStart, Policies: true}
 	if p.headEnds != nil {
 		o.Points |= htmlstream.HeadEnd
 		o.Metas = headMetas()
@@ -134,7 +137,7 @@ func (p *page) flush() error {
 func (p *page) fill(at htmlstream.Point) []byte {
 	switch at {
 	case htmlstream.HeadStart:
-		return p.visit.slotsHole(time.Now())
+		return p.slots()
 	case htmlstream.HeadEnd:
 		if p.headEnds != nil {
 			p.headEnds(p.html)
@@ -146,6 +149,29 @@ func (p *page) fill(at htmlstream.Point) []byte {
 		return p.last()
 	}
 	return nil
+}
+
+// slots gives hole 1, unless a policy in a meta before it forbids that. Then bids have
+// nobody to go to.
+func (p *page) slots() []byte {
+	nonce, ok := p.doc.scripts.admitMeta(p.metaPolicies(), slotsRunner(), p.visit.client())
+	if !ok {
+		p.shut = true
+		p.giveUp()
+		p.visit.site.edge.metrics.untouched.WithLabelValues(p.visit.site.ID, string(untouchedCSP)).Inc()
+		return nil
+	}
+	return p.visit.slotsHole(time.Now(), nonce)
+}
+
+// metaPolicies are the policies that the document has set for itself so far.
+func (p *page) metaPolicies() []string {
+	raw := p.html.Policies()
+	texts := make([]string, len(raw))
+	for i, text := range raw {
+		texts[i] = metaText(text, cmp.Or(p.html.Charset(), p.doc.charset))
+	}
+	return texts
 }
 
 // last gives what goes in at the end of the page: the bids that have not gone in
@@ -162,7 +188,7 @@ func (p *page) last() []byte {
 // point: the winners' bids, once; nil if they are not known by then.
 func (p *page) bids(here where, until time.Time) []byte {
 	a := p.visit.auction
-	if a == nil || p.where != nowhere || !p.hold(a, until) || a.Result().Canceled {
+	if a == nil || p.shut || p.where != nowhere || !p.hold(a, until) || a.Result().Canceled {
 		return nil
 	}
 	p.where, p.result = here, a.Result()

@@ -127,6 +127,7 @@ type setup struct {
 	notices  auction.NotifierConfig
 	log      *slog.Logger  // default: nothing
 	sockets  bool          // real ones, outside of bubbles
+	client   http.Handler  // below /_deckle/; default: nothing
 	slots    []deckle.Slot // default: one, "top", 300x250, on every path but /plain
 	patterns []template.Patterns
 }
@@ -185,7 +186,7 @@ func newWorld(t *testing.T, s setup, origin, bidder http.HandlerFunc) *world {
 	}
 	w.house = auction.New(auction.Config{Dial: w.dial, Providers: []auction.Provider{provider}}, metrics, log)
 	w.notices = auction.NewNotifier(s.notices, metrics, log)
-	w.edge = edge.New(config, edge.Own{"/_deckle/": http.NotFoundHandler(), "/exact": http.NotFoundHandler()}, w.house, w.notices, log)
+	w.edge = edge.New(config, edge.Own{"/_deckle/": cmp.Or[http.Handler](s.client, http.NotFoundHandler()), "/exact": http.NotFoundHandler()}, w.house, w.notices, log)
 	t.Cleanup(func() {
 		w.edge.Close()
 		w.house.Close()

@@ -76,11 +76,6 @@ func (d *document) followsText() bool {
 	return d.phase == phaseBody || d.templates > 0 || d.nforeign > 0
 }
 
-// wantsCharset reports whether a meta may be the one that names the charset.
-func (d *document) wantsCharset() bool {
-	return !d.charsetKnown && d.templates == 0 && d.nforeign == 0 && d.phase <= phaseAfterHead
-}
-
 // safe reports whether an element that comes next in a document that has a body
 // is executed, is in body, and changes nothing else.
 func (d *document) safe() bool {

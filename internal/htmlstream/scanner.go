@@ -64,6 +64,9 @@ type scanner struct {
 	properties []string // of the metas that are wanted
 	metas      []Meta   // that have been found
 
+	wantsPolicies bool
+	policies      [][]byte // that have been found
+
 	// Of the comment, CDATA section or script that is being read.
 	dashes  int  // - or ] directly before this, up to 2
 	dropped bool // it may be a doctype, of which the tree shows nothing
@@ -77,7 +80,7 @@ type scanner struct {
 }
 
 func newScanner(o Options) scanner {
-	return scanner{mark: -1, properties: o.Metas, document: document{want: o.Points, charsetKnown: o.CharsetKnown}}
+	return scanner{mark: -1, properties: o.Metas, wantsPolicies: o.Policies, document: document{want: o.Points, charsetKnown: o.CharsetKnown}}
 }
 
 // next scans p up to a place where something may go in, or until nothing is

@@ -66,7 +66,7 @@ func (s *scanner) named() {
 		return
 	}
 	s.startTagNamed(s.tag, at)
-	s.wantMeta = s.tag&tagMeta != 0 && (s.wantsCharset() || s.wantsMetas())
+	s.wantMeta = s.tag&tagMeta != 0 && s.inHead() && (!s.charsetKnown || s.wantsMetas())
 	if s.wantMeta {
 		s.meta.reset()
 	}
@@ -171,7 +171,7 @@ func (s *scanner) value(p []byte, i int) int {
 		s.state = next
 	}
 	if s.wantMeta {
-		s.meta.val(p[i : i+end])
+		s.meta.val(p[i:i+end], s.mostContent())
 	}
 	i += end
 	if next == inAfterValue && s.state == next {

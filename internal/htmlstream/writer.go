@@ -60,7 +60,7 @@ var ErrClosed = errors.New("htmlstream: write after close")
 // It is called at most once for each point, in document order, when every byte
 // that precedes the point has been written, by the goroutine that calls Write,
 // Late or Close. It may block: nothing that follows the point is written before
-// it returns. It may call [Writer.Stop] and no other method. What it returns
+// it returns. It may ask what has been found, call [Writer.Stop], and no other method. What it returns
 // must be complete elements that parse as children of head, such as script; it
 // is not kept.
 type Filler func(Point) []byte
@@ -83,14 +83,17 @@ type Options struct {
 	// "article:section", in any case. [Writer.Metas] has what was found; that takes
 	// HeadEnd to be wanted too. It is shared and not changed.
 	Metas []string
+
+	// Policies says that [Writer.Policies] is wanted.
+	Policies bool
 }
 
 // A Writer copies a document to another writer and fills its holes on the way.
 // What it writes does not depend on how the document is cut into Writes.
 //
 // It keeps back [MaxHeld] bytes at most and never more than the start of a tag
-// or a character reference. It allocates nothing after [NewWriter] but for the metas
-// that it finds and was asked for.
+// or a character reference. It allocates nothing after [NewWriter] but for what
+// it finds of the metas that it was asked for.
 //
 // A document in UTF-16 or ISO-2022-JP, by its byte order mark or its meta, has
 // no points: what goes in is ASCII. A document with a frameset has HeadStart, and
