@@ -1,0 +1,51 @@
+import {afterEach, expect, test} from 'vitest';
+import {toBatch} from './to-batch.ts';
+import {toJSON} from './to-json.ts';
+import type {Memory, Pin} from './types.ts';
+
+const NOTHING: Memory = {pins: [], seen: {}, recent: []};
+const pin = (n: number): Pin => ({
+  slotId: `s${n}`,
+  creativeId: `c${n}`,
+  page: 3,
+  foldedAt: 1,
+  expiresAt: 2,
+});
+
+test('a batch is what the contract says', () => {
+  const memory = {pins: [pin(1)], seen: {c1: {h: 1, d: 2, w: 2}}, recent: ['camp']};
+  const imp = {id: 'sidebar-1', w: 300, h: 250, find: () => null};
+  expect(JSON.parse(toBatch('yuki', 'https://yuki.example/a?b=c#d', [imp], memory))).toEqual({
+    pub: 'yuki',
+    url: 'https://yuki.example/a?b=c',
+    imp: [{id: 'sidebar-1', w: 300, h: 250}],
+    pins: [{slotId: 's1', creativeId: 'c1'}],
+    seen: {c1: {h: 1, d: 2, w: 2}},
+    recent: ['camp'],
+  });
+});
+
+test('it stays within the contract’s limits', () => {
+  const pins = Array.from({length: 300}, (_, n) => pin(n));
+  const imps = Array.from({length: 50}, (_, n) => ({id: `s${n}`, w: 1, h: 1}));
+  const href = `https://yuki.example/a?${'q'.repeat(3000)}`;
+  const batch = JSON.parse(toBatch('p', href, imps, {...NOTHING, pins}));
+  expect([batch.imp.length, batch.pins.length, batch.url]).toEqual([
+    40,
+    200,
+    'https://yuki.example/a',
+  ]);
+  expect(batch.pins[0].slotId).toBe('s0'); // the newest
+});
+
+const prototype = Array.prototype as {toJSON?: unknown};
+afterEach(() => {
+  delete prototype.toJSON;
+});
+
+test('a page’s own Array.prototype.toJSON does not get at it', () => {
+  prototype.toJSON = () => 'spoilt';
+  expect(toJSON({a: [1, 'x', null, {b: true}], c: undefined, '"': []})).toBe(
+    '{"a":[1,"x",null,{"b":true}],"\\"":[]}',
+  );
+});
