@@ -216,11 +216,11 @@ func (p *Pipeline) rank(best *rivals, i int32) {
 
 // reservation gives the slot to the first of the ranking that can pay its price.
 func reservation(p *Pipeline) {
-	o := p.slot.outcome
+	o, id := p.slot.outcome, p.newRequestID()
 	for i := range p.ranking {
 		r := &p.ranking[i]
 		c := &p.contenders[r.i]
-		price, id := p.clear(r), p.newRequestID()
+		price := p.clear(r)
 		leases, ok := p.Reserve(c.Campaign, c.Advertiser, price.Imp(), id, p.Now)
 		if !ok {
 			c.refused = true

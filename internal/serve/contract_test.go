@@ -114,10 +114,7 @@ func contract() []contractCase {
 			name: "11 says nothing while the catalog is not loaded",
 			arrange: func(w *world) *world {
 				w.reject("jet")
-				return &world{
-					TB: w.TB, Catalog: catalog.New(w.kv, w.kv, catalog.Config{}), page: w.page, known: true,
-					ready: true, at: w.at, stats: w.stats,
-				}
+				return unread(w)
 			},
 			batch: ask(imps("sidebar-1 300x250"), batch{"pins": pins("sidebar-1 jet", "elsewhere jet")}),
 			want:  "sidebar-1: no_candidates",

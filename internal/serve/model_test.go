@@ -648,7 +648,7 @@ func (r *trial) floor(slot, category string) deckle.CPM {
 func attemptsOf(o *serve.Outcome, all []attempt, open int) (mine, rest []attempt) {
 	n := min(open, len(all))
 	if o.Winner != nil {
-		n = 1 + slices.IndexFunc(all, func(a attempt) bool { return a.request == o.RequestID })
+		n = 1 + slices.IndexFunc(all, func(a attempt) bool { return a.ok && a.request == o.RequestID })
 	}
 	return all[:n], all[n:]
 }

@@ -162,6 +162,20 @@ func (p *Pipeline) begin(q Question, explained *Explanation) {
 	p.line()
 }
 
+// forget drops what a browser has told, and lets go of the catalog.
+func (p *Pipeline) forget() {
+	p.Question, p.explained, p.slot = Question{}, nil, nil
+	clear(p.contenders)
+	clear(p.slots)
+	clear(p.decision.Outcomes)
+	clear(p.decision.StalePins)
+	clear(p.heads)
+	clear(p.seen)
+	clear(p.excluded)
+	clear(p.campaigns)
+	clear(p.distinct)
+}
+
 // run takes the steps.
 func (p *Pipeline) run() {
 	for _, step := range steps[:slotSteps] {

@@ -152,6 +152,7 @@ func (s *Server) answer(r *publicapi.Request) (publicapi.Answer, error) {
 		w.answer(p.Explain(q))
 	}
 	s.metrics.decided(q.Site.ID, &p.decision)
+	p.forget()
 	s.pipelines.Put(p)
 	return publicapi.Answer{Status: http.StatusOK, Body: w.out}, w.err
 }

@@ -105,6 +105,14 @@ func emptyWorld(t testing.TB, kv *memory.KV, c catalog.Config) *world {
 	return w
 }
 
+// unread is a node on the same store that has not read the catalog yet.
+func unread(w *world) *world {
+	return &world{
+		TB: w.TB, Catalog: catalog.New(w.kv, memory.NewKV(), catalog.Config{}), kv: w.kv,
+		page: w.page, known: true, ready: true, at: w.at, stats: w.stats,
+	}
+}
+
 func exampleCatalog() *catalog.Document {
 	d := &catalog.Document{
 		Publishers: []*catalog.Publisher{{ID: "yuki", Name: "Yuki Media", Currency: "USD"}},
