@@ -144,6 +144,15 @@ func (m *Metrics) circuit(provider string, open bool) {
 
 func (m *Metrics) notice(o noticeOutcome) { m.notices.WithLabelValues(string(o)).Inc() }
 
+// BidderLabel is a seat as it may be told to others: a seat is a stranger's word, and
+// only what looks like a bidder code is taken over.
+func BidderLabel(seat string) string {
+	if !isBidderCode(seat) {
+		return other
+	}
+	return seat
+}
+
 // isBidderCode reports whether s is 1 to 64 characters of [a-z0-9_-].
 func isBidderCode(s string) bool {
 	if s == "" || len(s) > 64 {
