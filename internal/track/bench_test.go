@@ -38,7 +38,6 @@ func (d *discard) WriteHeader(status int)      { d.status = status }
 func unlimited(c *track.Config) {
 	c.Limits = track.DefaultLimits()
 	c.Limits.Refuse.Burst, c.Limits.Sights.Burst = 1<<40, 1<<40
-	c.Committed = nil
 }
 
 // beacons are n requests for events of different slots.

@@ -16,6 +16,8 @@ const remembered = 1 << 16
 // once lets an event be written once: those that come while it is on its way wait for
 // it, and those that come later find it among the last that were durable.
 type once struct {
+	size int // of a generation
+
 	mu         sync.Mutex
 	flights    map[journal.EventID]*flight
 	young, old map[journal.EventID]struct{} // durable
@@ -29,8 +31,8 @@ type flight struct {
 
 var errNotWritten = errors.New("the event was not written")
 
-func newOnce() *once {
-	return &once{flights: map[journal.EventID]*flight{}, young: map[journal.EventID]struct{}{}}
+func newOnce(size int) *once {
+	return &once{size: size, flights: map[journal.EventID]*flight{}, young: map[journal.EventID]struct{}{}}
 }
 
 // do calls write, unless the event is known to be durable or on its way; then it
@@ -80,7 +82,7 @@ func (o *once) land(id journal.EventID, f *flight) {
 	defer o.mu.Unlock()
 	delete(o.flights, id)
 	if f.err == nil {
-		if len(o.young) >= remembered {
+		if len(o.young) >= o.size {
 			o.young, o.old = map[journal.EventID]struct{}{}, o.young
 		}
 		o.young[id] = struct{}{}

@@ -62,11 +62,6 @@ type Config struct {
 	// then need not be written again. Nil: that is not known.
 	Folded func(journal.EventID) bool
 
-	// Committed is told the request id of an impression when it is durable, once, by
-	// the node that has written it; not of one that is suspect, which nobody pays for.
-	// Nil: nobody wants to know.
-	Committed func(requestID string)
-
 	// Ready reports whether this node may take events: its clock is right, say. Nil:
 	// always. It may not as long as the catalog has not been read.
 	Ready func() bool
@@ -84,7 +79,7 @@ type Tracker struct {
 
 // New makes a tracker.
 func New(c Config, m *Metrics) *Tracker {
-	return &Tracker{config: c, hygiene: newHygiene(c), once: newOnce(), metrics: m}
+	return &Tracker{config: c, hygiene: newHygiene(c), once: newOnce(remembered), metrics: m}
 }
 
 // beaconKinds are the kinds of events that beacons tell.
@@ -205,13 +200,8 @@ func (t *Tracker) record(ctx context.Context, event string, e *journal.Event) er
 		}
 		// It has happened, even if the reader hangs up: those who wait for this one too
 		// must not lose it. The journal bounds the wait.
-		if _, err := t.config.Journal.Append(context.WithoutCancel(ctx), *e); err != nil {
-			return err
-		}
-		if e.Kind == journal.Impression && e.Suspect == 0 && t.config.Committed != nil {
-			t.config.Committed(e.RequestID)
-		}
-		return nil
+		_, err := t.config.Journal.Append(context.WithoutCancel(ctx), *e)
+		return err
 	})
 	switch {
 	case err == nil:

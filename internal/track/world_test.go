@@ -46,8 +46,7 @@ type node struct {
 	handlers map[string]http.Handler
 	said     bytes.Buffer // everything that was logged
 
-	committed chan string // request ids
-	stop      func()      // ends the journal
+	stop func() // ends the journal
 }
 
 // inBubble runs f with a node on a log in memory, in a synctest bubble.
@@ -62,7 +61,7 @@ func inBubble(t *testing.T, f func(n *node, log *memory.Log)) {
 // newNode makes a node whose configuration change may alter.
 func newNode(t testing.TB, log store.Log, change func(*track.Config)) *node {
 	t.Helper()
-	n := &node{TB: t, log: log, registry: prometheus.NewRegistry(), committed: make(chan string, 10_000)}
+	n := &node{TB: t, log: log, registry: prometheus.NewRegistry()}
 	n.openCatalog()
 	n.openJournal(journal.Config{})
 	n.config = track.Config{
@@ -79,7 +78,6 @@ func newNode(t testing.TB, log store.Log, change func(*track.Config)) *node {
 		DataCentre: func(a netip.Addr) bool {
 			return netip.MustParsePrefix("198.51.100.0/24").Contains(a)
 		},
-		Committed: func(requestID string) { n.committed <- requestID },
 	}
 	if change != nil {
 		change(&n.config)
