@@ -15,7 +15,7 @@ const (
 	maxImps   = 40
 	maxPins   = 200
 	maxSeen   = 500
-	maxRecent = 40 // as many as a page has slots
+	maxRecent = 40     // as many as a page has slots
 	maxURL    = 2048   // bytes, of an address as browsers write it: that is characters
 	maxID     = 64     // characters
 	maxSide   = 10_000 // CSS pixels

@@ -282,6 +282,22 @@ func TestQueryIsNotKept(t *testing.T) {
 	}
 }
 
+// What a browser has told about its reader is gone when it has its answer.
+func TestNothingIsKept(t *testing.T) {
+	w := newWorld(t)
+	w.put(&catalog.Creative{ID: "known-to-hana", Campaign: "fly", Content: catalog.Content{Pages: []catalog.Page{{Headline: "x"}}}})
+	p := serve.NewPipeline(w.market())
+	p.Explain(w.question(ask(imps("hana-1 300x250", "b 300x600"), batch{
+		"url": "https://yukiblog.jp/hana", "recent": []string{"recent-of-hana"},
+		"pins": pins("hana-1 known-to-hana", "elsewhere-hana unheard-of-hana", "c jet"),
+		"seen": map[string]any{"known-to-hana": twice, "seen-by-hana": twice},
+	})))
+	serve.Forget(p)
+	if kept := fmt.Sprintf("%+v", *p); p.Batch != nil || strings.Contains(kept, "hana") {
+		t.Errorf("kept: %s", kept)
+	}
+}
+
 // A slot's four beacons and its reservation belong together, and no two slots share.
 func TestRequestIDs(t *testing.T) {
 	w := newWorld(t)
