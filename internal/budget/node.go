@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -44,16 +45,14 @@ func (s *self) lease() string {
 	return s.id + "." + strconv.FormatUint(s.taken, 36)
 }
 
-// nodeEnd is since when an incarnation reserves nothing, 0 if it may. One that has no
-// presence any more ended long ago. The book's lock is held.
+// nodeEnd is since when an incarnation reserves nothing, 0 if it may, as far as is
+// known: a lease may be told of before the presence of who took it. The book's lock is
+// held.
 func (b *Book) nodeEnd(id string) int64 {
 	if id == b.self.id {
 		return 0
 	}
-	if n, ok := b.nodes[id]; ok {
-		return n.ended
-	}
-	return 1
+	return b.nodes[id].ended
 }
 
 // endOf is since when nobody reserves from a lease, as the store has it.
@@ -179,10 +178,18 @@ func (b *Book) relearn(ctx context.Context, id string) error {
 	return nil
 }
 
+// longAgo is when a node ended that has no presence any more.
+const longAgo = 1
+
 // bury notes the end of those who have given no sign of life for longer than their
 // last token can be redeemed, by the store's clock alone; and forgets those who ended
 // long ago and have no leases.
 func (b *Book) bury(ctx context.Context) error {
+	for _, id := range b.strangers() {
+		if err := b.meet(ctx, id); err != nil {
+			return err
+		}
+	}
 	for id, n := range b.gone() {
 		end := presence{Ended: n.beat.Add(b.config.Beat).UnixMilli()}
 		_, err := b.putPresence(ctx, id, end, n.revision)
@@ -195,6 +202,37 @@ func (b *Book) bury(ctx context.Context) error {
 		if err := b.config.KV.Delete(ctx, nodePrefix+id, n.revision); err != nil && !errors.Is(err, store.ErrConflict) {
 			return fmt.Errorf("forget a node: %w", err)
 		}
+	}
+	return nil
+}
+
+// strangers are those who have leases, and of whose presence nobody has told.
+func (b *Book) strangers() (ids []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, l := range b.lines {
+		for i := range l.record.Leases {
+			id := l.record.Leases[i].Node
+			if _, known := b.nodes[id]; !known && id != b.self.id && !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
+}
+
+// meet asks the leader for the presence of a stranger.
+func (b *Book) meet(ctx context.Context, id string) error {
+	e, err := b.config.KV.Get(ctx, nodePrefix+id)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return fmt.Errorf("read presence of a node: %w", err)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err == nil {
+		b.toldNode(id, &store.Change{Entry: e})
+	} else {
+		b.nodes[id] = node{ended: longAgo}
 	}
 	return nil
 }
@@ -219,7 +257,7 @@ func (b *Book) forgotten() map[string]node {
 	defer b.mu.Unlock()
 	old := map[string]node{}
 	for id, n := range b.nodes {
-		if n.ended != 0 && b.nodes[b.self.id].beat.Sub(time.UnixMilli(n.ended)) > keepLines {
+		if n.ended > longAgo && b.nodes[b.self.id].beat.Sub(time.UnixMilli(n.ended)) > keepLines {
 			old[id] = n
 		}
 	}

@@ -189,9 +189,9 @@ func (b *Book) move(ctx context.Context, l *line) error {
 
 	b.mu.Lock()
 	l.busy = false
-	again := l.again || more && err == nil
+	again := l.again
 	b.mu.Unlock()
-	if again {
+	if again { // what is left for other reasons waits for the next look
 		b.queue.push(l, later)
 	}
 	return err

@@ -98,6 +98,8 @@ type parts struct {
 	fold    func(budget.Fold) budget.Fold
 	journal func(budget.Journal) budget.Journal
 	catalog func() *catalog.Snapshot
+
+	incarnation string // instead of a fresh one
 }
 
 func (w *world) start(with parts) *machine {
@@ -125,6 +127,9 @@ func (w *world) start(with parts) *machine {
 	}
 	m.Book = budget.New(c)
 	m.hot.Notify(m.Folded)
+	if with.incarnation != "" {
+		m.SetIncarnation(with.incarnation)
+	}
 
 	var books, others sync.WaitGroup
 	after, cancelOthers := context.WithCancel(w.ctx)
