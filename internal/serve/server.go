@@ -144,6 +144,9 @@ func (s *Server) answer(r *publicapi.Request) (publicapi.Answer, error) {
 	if !ok { // its publisher has been deleted in this moment
 		return publicapi.Answer{}, publicapi.UnknownPub()
 	}
+	if err := r.Context().Err(); err != nil { // nothing is reserved for a reader who has gone
+		return publicapi.Answer{}, err
+	}
 	w := writer{Question: &q, ring: ring, base: s.config.Base(r.Request), page: withoutQuery(b.URL)}
 	p := s.pipelines.Get().(*Pipeline)
 	if b.Debug == "" {

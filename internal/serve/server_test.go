@@ -2,6 +2,7 @@ package serve_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -239,6 +240,19 @@ func TestRateLimit(t *testing.T) {
 	w.at = w.at.Add(time.Second)
 	if rec := post(h, ask(sidebar)); rec.Code != 200 {
 		t.Errorf("a second later: %d", rec.Code)
+	}
+}
+
+func TestNothingIsReservedForWhoHasGone(t *testing.T) {
+	w := newWorld(t)
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	r := httptest.NewRequestWithContext(gone, http.MethodPost, serve.BatchPath, strings.NewReader(ask(sidebar)))
+	r.Header.Set("Content-Type", "application/json")
+	rec := httptest.NewRecorder()
+	w.handler().ServeHTTP(rec, r)
+	if rec.Code != http.StatusServiceUnavailable || len(w.reserved) > 0 {
+		t.Errorf("%d, reserved: %v", rec.Code, w.reserved)
 	}
 }
 
