@@ -35,7 +35,7 @@ func startDemo(t *testing.T, o sim.Options, edit func(toml, template string) (st
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	d, ended := serveDemo(t, ctx, world, edit)
+	d, ended := serveDemo(t, ctx, world, stockDesk, edit)
 	t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {
@@ -50,7 +50,7 @@ func startDemo(t *testing.T, o sim.Options, edit func(toml, template string) (st
 
 // serveDemo runs the real thing in front of a world until ctx is done, and returns
 // when it listens.
-func serveDemo(t *testing.T, ctx context.Context, world *sim.World, edit func(toml, template string) (string, string)) (*demoSite, <-chan error) {
+func serveDemo(t testing.TB, ctx context.Context, world *sim.World, stock stocking, edit func(toml, template string) (string, string)) (*demoSite, <-chan error) {
 	t.Helper()
 	listen, admin := freeAddr(t), freeAddr(t)
 	dir := t.TempDir()
@@ -63,7 +63,7 @@ func serveDemo(t *testing.T, ctx context.Context, world *sim.World, edit func(to
 	}
 	ended := make(chan error, 1)
 	go func() {
-		ended <- run(ctx, cfg, options{noticesTo: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+		ended <- run(ctx, cfg, options{noticesTo: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, stock: stock})
 	}()
 	within(t, func() bool {
 		c, err := net.Dial("tcp", listen)
@@ -76,7 +76,7 @@ func serveDemo(t *testing.T, ctx context.Context, world *sim.World, edit func(to
 }
 
 // within waits until done, and fails the test if that takes too long.
-func within(t *testing.T, done func() bool) {
+func within(t testing.TB, done func() bool) {
 	t.Helper()
 	timeout := time.After(browser.Patience)
 	every := time.NewTicker(5 * time.Millisecond)
@@ -90,7 +90,7 @@ func within(t *testing.T, done func() bool) {
 	}
 }
 
-func freeAddr(t *testing.T) string {
+func freeAddr(t testing.TB) string {
 	t.Helper()
 	addr, err := free(t.Context(), "", "127.0.0.1:0")
 	if err != nil {
@@ -99,7 +99,7 @@ func freeAddr(t *testing.T) string {
 	return addr
 }
 
-func editFiles(t *testing.T, dir string, edit func(toml, template string) (string, string)) *config.Config {
+func editFiles(t testing.TB, dir string, edit func(toml, template string) (string, string)) *config.Config {
 	t.Helper()
 	main, slots := filepath.Join(dir, "deckle.toml"), filepath.Join(dir, "creative-opportunities.toml")
 	a, errA := os.ReadFile(main)

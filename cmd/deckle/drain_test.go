@@ -20,7 +20,7 @@ func TestDrain(t *testing.T) {
 	}
 	defer world.Close()
 	ctx, end := context.WithCancel(t.Context())
-	d, ended := serveDemo(t, ctx, world, nil)
+	d, ended := serveDemo(t, ctx, world, stockDesk, nil)
 	world.Publisher.Handle("/2026/slow", sim.Page{FirstByte: time.Second, Chunks: []string{"<!doctype html><body>whole"}})
 
 	body := make(chan string, 1)

@@ -214,7 +214,7 @@ func (o *openFacts) register(r prometheus.Registerer) error {
 
 // run follows what is written until ctx is done, or the store has to be opened
 // anew.
-func (o *openFacts) run(ctx context.Context, stock func(context.Context, *catalog.Catalog, catalog.Blobs) error) error {
+func (o *openFacts) run(ctx context.Context, stock stocking) error {
 	g, ctx := errgroup.WithContext(ctx)
 	if stock != nil {
 		g.Go(func() error { return stock(ctx, o.catalog, o.store.Assets()) })

@@ -43,10 +43,12 @@ type options struct {
 	// noticesTo are networks that notices may go to though they are not public.
 	noticesTo []netip.Prefix
 
-	// stock is called once with the catalog and the assets, when they are open. Nil:
-	// they stay as they are.
-	stock func(context.Context, *catalog.Catalog, catalog.Blobs) error
+	stock stocking
 }
+
+// A stocking puts something to sell into a catalog, once it and the assets are open.
+// Nil: there is what there is.
+type stocking func(context.Context, *catalog.Catalog, catalog.Blobs) error
 
 // run builds the whole system, in the order in which a page meets it, and serves
 // until ctx is done or a part fails.
