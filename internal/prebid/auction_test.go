@@ -49,26 +49,7 @@ func canned(tb testing.TB, l net.Listener, body []byte) {
 }
 
 func serveCanned(c net.Conn, answer []byte) {
-	r := bufio.NewReader(c)
-	for {
-		length := 0
-		for {
-			line, err := r.ReadSlice('\n')
-			if err != nil {
-				return
-			}
-			if len(line) == 2 {
-				break
-			}
-			if digits, ok := bytes.CutPrefix(line, []byte("Content-Length: ")); ok {
-				for _, d := range bytes.TrimSpace(digits) {
-					length = 10*length + int(d-'0')
-				}
-			}
-		}
-		if _, err := r.Discard(length); err != nil {
-			return
-		}
+	for r := bufio.NewReader(c); readRequest(r); {
 		if _, err := c.Write(answer); err != nil {
 			return
 		}
