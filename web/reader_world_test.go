@@ -39,11 +39,14 @@ type readerSite struct {
 type readerPage struct {
 	csp, nonce string
 	html       string // attributes of the html element
+	first      string // what the head begins with
 	head       string // the origin's, before our tag
 	body       string // default: the slot
 	tag        bool   // embeds a script tag; otherwise the edge has written hole 1
 	skip       string
 	markup     string // an attribute of the script tag
+
+	slow <-chan struct{} // the body is written when it is closed
 }
 
 type winner struct {
@@ -244,7 +247,7 @@ func (s *readerSite) asked() []batch {
 	return slices.Clone(s.batches)
 }
 
-func (s *readerSite) servePage(w http.ResponseWriter, _ *http.Request) {
+func (s *readerSite) servePage(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	p, winners := s.page, maps.Clone(s.winners)
 	s.mu.Unlock()
@@ -267,8 +270,16 @@ func (s *readerSite) servePage(w http.ResponseWriter, _ *http.Request) {
 		}
 	}
 	viewport := `<meta name="viewport" content="width=device-width, initial-scale=1"><title>A page</title>`
-	fmt.Fprintf(w, "<!doctype html><html %s><head>%s%s%s</head><body><main><h1>A page</h1>%s</main></body></html>",
-		cmp.Or(p.html, `lang="en"`), script, viewport, p.head, body)
+	fmt.Fprintf(w, "<!doctype html><html %s><head>%s%s%s%s</head><body><main><h1>A page</h1>",
+		cmp.Or(p.html, `lang="en"`), p.first, script, viewport, p.head)
+	if p.slow != nil {
+		http.NewResponseController(w).Flush()
+		select {
+		case <-p.slow:
+		case <-r.Context().Done():
+		}
+	}
+	io.WriteString(w, body+"</main></body></html>")
 }
 
 // hole1 is what the edge writes: the slots, and where the reader plane's script is.

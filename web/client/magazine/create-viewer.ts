@@ -73,7 +73,8 @@ export const createViewer = (doc: Document, options: ViewerOptions): Viewer => {
     isOpen = false;
     dialog.classList.add('closing');
     options.onClose();
-    move(stage, options.getCover(), true, () => dialog.close());
+    // Where the browser has closed it already, there is nothing to be seen moving.
+    if (dialog.open) move(stage, options.getCover(), true, () => dialog.close());
   };
   const listen = (part: Element | undefined, on: () => void) => part?.addEventListener('click', on);
   listen(parts.close, close);
@@ -148,6 +149,7 @@ const listenToDialog = (dialog: HTMLDialogElement, {close, closed, onKey}: Dialo
     close();
   });
   dialog.addEventListener('close', () => {
+    if (dialog.open) return; // again, before this event came
     close(); // a browser need not ask twice
     closed();
   });
@@ -185,10 +187,18 @@ const createParts = (doc: Document, {creative, labels, setting, ...options}: Vie
     return node;
   });
   const ticks = pages.map(() => createNode(doc, 'i'));
+  const [cover] = creative.pages;
+  const title = cover?.headline || cover?.image?.alt || labels.ad;
   const scroller = createNode(
     doc,
     'div',
-    {class: 'pages', dir: setting.rtl ? 'rtl' : 'ltr'},
+    {
+      class: 'pages',
+      dir: setting.rtl ? 'rtl' : 'ltr',
+      role: 'group',
+      'aria-label': title,
+      tabindex: '0',
+    },
     ...pages,
   );
   const corner = options.canFold ? button('corner', labels.fold, 'false') : undefined;
@@ -200,12 +210,16 @@ const createParts = (doc: Document, {creative, labels, setting, ...options}: Vie
     previous: button('previous', labels.previous),
     next: button('next', labels.next),
   };
-  const [cover] = creative.pages;
-  const name = [labels.ad, cover?.headline || cover?.image?.alt].filter(Boolean).join(': ');
   const dialog = createNode(
     doc,
     'dialog',
-    {class: 'viewer', 'aria-label': name, lang: setting.lang, dir: setting.dir, tabindex: '-1'},
+    {
+      class: 'viewer',
+      'aria-label': `${labels.ad}: ${title}`,
+      lang: setting.lang,
+      dir: setting.dir,
+      tabindex: '-1',
+    },
     parts.close,
     createNode(doc, 'p', {class: 'ad'}, labels.ad),
     stage,

@@ -1,4 +1,5 @@
 import type {MagazineElement} from '../magazine/magazine-element.ts';
+import {safely} from '../safely.ts';
 import type {Folds} from './create-folds.ts';
 import {sendBeacon} from './send-beacon.ts';
 import type {PageSlot, Winner} from './types.ts';
@@ -47,11 +48,14 @@ export const show = (
   place.textContent = '';
   place.appendChild(element);
   void element.ready.then(() =>
-    whenPainted(win, () => {
-      tell(winner.impUrl);
-      onPainted(winner);
-      whenViewable(win, element, () => tell(winner.viewUrl));
-    }),
+    whenPainted(
+      win,
+      safely(() => {
+        tell(winner.impUrl);
+        onPainted(winner);
+        whenViewable(win, element, () => tell(winner.viewUrl));
+      }),
+    ),
   );
 };
 
