@@ -25,6 +25,7 @@ type event struct {
 	By     string
 	What   string
 	About  link
+	Note   string // why, in the words of who did it
 	Fields []catalog.Edit
 }
 
@@ -40,7 +41,7 @@ func newEvent(key string, c catalog.Change) event {
 		site, creative, _ := strings.Cut(id, "/")
 		about = link{"/creatives/" + creative + "/preview", "creative " + creative + " on " + site}
 	}
-	return event{At: c.At, By: c.By, What: c.What, About: about, Fields: c.Fields}
+	return event{At: c.At, By: c.By, What: c.What, About: about, Note: c.Note, Fields: c.Fields}
 }
 
 func place(e catalog.Event) string { return e.At.UTC().Format(time.RFC3339Nano) + " " + e.Key }

@@ -37,9 +37,10 @@ type budgetsPage struct {
 // A budgetOwner is an advertiser with all budgets that are spent for it.
 type budgetOwner struct {
 	link
-	ID    string
-	Zone  string
-	Lines []budgetLine
+	ID       string
+	Zone     string
+	Currency string
+	Lines    []budgetLine
 }
 
 type budgetLine struct {
@@ -82,7 +83,7 @@ func (d *Dashboard) showBudgets(v visit) error {
 		}
 		o := owners[a.ID]
 		if o == nil {
-			o = &budgetOwner{link: link{"/advertisers/" + a.ID, cmp.Or(a.Name, a.ID)}, ID: a.ID, Zone: a.TimeZone}
+			o = &budgetOwner{link: link{"/advertisers/" + a.ID, cmp.Or(a.Name, a.ID)}, ID: a.ID, Zone: a.TimeZone, Currency: a.Currency}
 			owners[a.ID] = o
 		}
 		o.Lines = append(o.Lines, newBudgetLine(l, about, a.Currency))
@@ -134,10 +135,10 @@ func newBudgetLine(l budget.Line, about link, currency string) budgetLine {
 	}
 	left := max(l.Budget-l.Settled-l.Leased, 0)
 	for _, m := range []deckle.Money{l.Budget, l.Spent, l.Settled, l.Leased, left, l.Held, l.Free} {
-		out.Texts = append(out.Texts, money(int64(m), currency))
+		out.Texts = append(out.Texts, without(currency, money(int64(m), currency)))
 	}
 	spoken := max(l.Settled+l.Leased-l.Spent, 0)
-	out.Meter = newMeter(fmt.Sprintf("%s spent of %s; %s more is leased", out.Texts[1], out.Texts[0], money(int64(spoken), currency)),
+	out.Meter = newMeter(fmt.Sprintf("%s spent of %s; %s more is leased", money(int64(l.Spent), currency), money(int64(l.Budget), currency), money(int64(spoken), currency)),
 		int64(l.Spent), int64(spoken), int64(l.Budget))
 	return out
 }

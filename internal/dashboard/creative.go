@@ -290,7 +290,6 @@ type previewPage struct {
 	Campaign link
 	Leaves   []leaf
 	Standing []standing
-	Empty    bool // nobody wants to show it
 }
 
 // A standing is what a site has decided about a creative.
@@ -300,8 +299,8 @@ type standing struct {
 	Badge   string
 	Version uint32
 	By      string
+	Note    string // why
 	At      time.Time
-	Serving bool
 }
 
 func (d *Dashboard) showPreview(v visit) error {
@@ -325,7 +324,7 @@ func (d *Dashboard) showPreview(v visit) error {
 	}
 	for _, r := range s.List(catalog.KindSite, "", 1000) {
 		for _, a := range s.Approvals(r.EntityID(), x.ID).Decisions {
-			st := standing{Site: r.EntityID(), State: a.State, Badge: "bad", Version: a.Version, By: a.By, At: a.At}
+			st := standing{Site: r.EntityID(), State: a.State, Badge: "bad", Version: a.Version, By: a.By, Note: a.Note, At: a.At}
 			if a.State == catalog.Approved {
 				st.Badge = "good"
 			}

@@ -44,6 +44,7 @@ type cell struct {
 	Label  string
 	Text   string
 	Href   string
+	ID     string // below the text, where that is a name
 	Badge  string // good, wait, bad or quiet: shown as one
 	Number bool
 }
@@ -219,6 +220,7 @@ func sites() editor {
 }
 
 func siteForm(s *catalog.Snapshot, d *Dashboard, v url.Values) []group {
+	_, products := d.catalog.Taxonomies()
 	id := idField(v, "That of the [[site]] in deckle.toml.")
 	if id.Kind == "text" && len(d.config.Sites) > 0 {
 		id.Kind, id.Help = "select", "The sites of deckle.toml."
@@ -248,7 +250,7 @@ func siteForm(s *catalog.Snapshot, d *Dashboard, v url.Values) []group {
 		}},
 		{Legend: "What is not shown here", Help: "A block takes creatives off this site at once, also out of bookmarks.", Fields: []field{
 			{Name: "blockedDomains", Label: "Advertiser domains", Kind: "area", Optional: true, Width: "full", Help: "Of landing pages, with all below them; one a line."},
-			chooseMany("blockedCategories", "Product categories", "With all below them.", categoryOptions(catalog.ProductTaxonomy())),
+			chooseMany("blockedCategories", "Product categories", "With all below them.", categoryOptions(products)),
 		}},
 	}
 }
@@ -361,13 +363,14 @@ func period(start, end catalog.Moment) string {
 	return string(start) + " – " + string(end)
 }
 
-func campaignForm(s *catalog.Snapshot, _ *Dashboard, v url.Values) []group {
+func campaignForm(s *catalog.Snapshot, d *Dashboard, v url.Values) []group {
+	content, products := d.catalog.Taxonomies()
 	currency := ""
 	if a, ok := s.Advertiser(v.Get("advertiser")); ok {
 		currency = a.Currency
 	}
 	product := field{Name: "productCategory", Label: "Product category", Kind: "select", Help: "What it advertises; sites can block it."}
-	product.Options = append([]option{{Label: "Choose a category"}}, categoryOptions(catalog.ProductTaxonomy())...)
+	product.Options = append([]option{{Label: "Choose a category"}}, categoryOptions(products)...)
 	per := field{Name: "frequencyCap.per", Label: "In each", Kind: "select", Width: "narrow", Optional: true}
 	for _, p := range []catalog.Period{catalog.PerHour, catalog.PerDay, catalog.PerWeek} {
 		per.Options = append(per.Options, option{Value: string(p), Label: string(p)})
@@ -397,7 +400,7 @@ func campaignForm(s *catalog.Snapshot, _ *Dashboard, v url.Values) []group {
 			per,
 		}},
 		{Legend: "Where", Fields: []field{
-			chooseMany("categories", "Content categories", "The pages that it wants.", categoryOptions(catalog.ContentTaxonomy())),
+			chooseMany("categories", "Content categories", "The pages that it wants.", categoryOptions(content)),
 			product,
 			chooseMany("sites", "Sites", "None: every site of the publisher.", allSites),
 		}},

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"deckle/internal/catalog"
 )
@@ -106,19 +105,18 @@ func (d *Dashboard) decide(v visit) error {
 	if errVersion != nil || errRevision != nil {
 		return badForm("It does not say which version it is about.")
 	}
-	change, done, by := d.catalog.Approve, "approved", v.session.Name
+	change, done, why := d.catalog.Approve, "approved", ""
 	switch form.Get("decision") {
 	case "approve":
 	case "reject":
-		reason := strings.Join(strings.Fields(form.Get("reason")), " ")
-		if reason == "" || utf8.RuneCountInString(reason) > maxReason {
-			return badForm("A rejection needs a reason, of at most " + strconv.Itoa(maxReason) + " characters: the advertiser will ask.")
+		change, done = d.catalog.Reject, "rejected"
+		if why = strings.Join(strings.Fields(form.Get("reason")), " "); why == "" {
+			return badForm("A rejection needs a reason: the advertiser will ask.")
 		}
-		change, done, by = d.catalog.Reject, "rejected", because(by, reason)
 	default:
 		return badForm("It neither approves nor rejects.")
 	}
-	x, err := change(v.r.Context(), v.r.PathValue("site"), v.r.PathValue("creative"), uint32(version), catalog.Write{By: by, Revision: revision})
+	x, err := change(v.r.Context(), v.r.PathValue("site"), v.r.PathValue("creative"), uint32(version), catalog.Write{By: v.session.Name, Note: why, Revision: revision})
 	if errors.Is(err, catalog.ErrConflict) { // the inbox has what is left
 		err, done = nil, "decided"
 	}
@@ -127,15 +125,4 @@ func (d *Dashboard) decide(v visit) error {
 	}
 	d.settle(v.r.Context(), x.Revision)
 	return v.redirect("/inbox?" + url.Values{"done": {done}, "site": {v.r.URL.Query().Get("site")}}.Encode())
-}
-
-// maxReason keeps name and reason within what the catalog keeps of who did it.
-const maxReason = 80
-
-// because is who rejects, and why.
-func because(name, reason string) string {
-	if room := 120 - utf8.RuneCountInString(reason) - len(": "); utf8.RuneCountInString(name) > room {
-		name = string([]rune(name)[:room])
-	}
-	return name + ": " + reason
 }

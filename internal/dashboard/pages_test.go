@@ -590,7 +590,7 @@ func TestInbox(t *testing.T) {
 
 	action, no := decision(tr, forms[7])
 	no.Set("decision", "reject")
-	for _, reason := range []string{"", "  ", strings.Repeat("x", 81)} {
+	for _, reason := range []string{"", "  ", strings.Repeat("x", 301)} {
 		no.Set("reason", reason)
 		if a := p.send(action, no); a.StatusCode != http.StatusBadRequest {
 			t.Errorf("reason %.10q: %d", reason, a.StatusCode)
@@ -600,7 +600,7 @@ func TestInbox(t *testing.T) {
 	if a := p.send(action, no); a.StatusCode != http.StatusSeeOther {
 		t.Fatalf("%d %s", a.StatusCode, a.body)
 	}
-	if log := text(parse(t, p.get("/audit")).one("main")); !strings.Contains(log, "ana: The house is closed.") {
+	if log := text(parse(t, p.get("/audit")).one("main")); !strings.Contains(log, "The house is closed.") {
 		t.Errorf("the audit log does not say why:\n%s", log)
 	}
 	for _, v := range []url.Values{{}, {"version": {"1"}, "revision": {"0"}, "decision": {"maybe"}}, {"version": {"-1"}, "revision": {"0"}, "decision": {"approve"}}} {

@@ -194,7 +194,7 @@ func noReport(q report.Query, asOf time.Time) *emptyReport {
 	if last := asOf.UTC().Format(time.DateOnly); last < q.From || last > q.To {
 		o := report.Query{By: q.By}
 		o.From, o.To = asOf.UTC().AddDate(0, 0, -29).Format(time.DateOnly), last
-		e.Help = link{"/reports?" + o.Values().Encode(), "The 30 days up to the latest event"}
+		e.Help = link{"/reports?" + o.Values().Encode(), "Go to the latest event"}
 	}
 	return e
 }
@@ -243,7 +243,11 @@ func keyCell(s *catalog.Snapshot, q report.Query, d projection.Dimension, r repo
 	}
 	narrow.Set(string(d), value)
 	narrow.Set("by", string(projection.ByDay))
-	return cell{Label: label, Text: report.Name(s, d, value), Href: "/reports?" + narrow.Encode()}
+	c := cell{Label: label, Text: report.Name(s, d, value), Href: "/reports?" + narrow.Encode()}
+	if c.Text != value {
+		c.ID = value
+	}
+	return c
 }
 
 // figures are the totals that people look for first.
@@ -259,7 +263,7 @@ func figures(c report.Counts, currency string) []figure {
 }
 
 func withoutBookmark(c report.Counts) string {
-	return "+ " + count(c.Dogeared.Impressions) + " by bookmark"
+	return "+ " + count(c.Dogeared.Impressions) + " bookmarked"
 }
 
 func notBilled(c report.Counts) string {
@@ -290,15 +294,17 @@ func reportHeads() []reportHead {
 
 // reportTexts are the figures of a row, in the order of the heads.
 func reportTexts(c report.Counts, currency string) []string {
-	bare := func(text string) string { return strings.TrimSuffix(text, " "+currency) }
 	return []string{
 		count(c.Organic.Impressions), count(c.Organic.Viewable), percent(c.Viewability()), count(c.Organic.Clicks), percent(c.CTR()), count(c.Organic.CTA),
-		bare(money(int64(c.Spend), currency)), bare(ecpm(c, currency)),
+		without(currency, money(int64(c.Spend), currency)), without(currency, ecpm(c, currency)),
 		count(c.Folds), count(c.Unfolds), percent(c.Retention()),
 		count(c.Dogeared.Impressions), count(c.Dogeared.Viewable), count(c.Dogeared.Clicks), count(c.Dogeared.CTA),
 		count(c.Unbilled.Sealed), count(c.Unbilled.LeaseExhausted), count(c.Unbilled.Duplicate), count(c.Suspects),
 	}
 }
+
+// without is an amount whose currency is told elsewhere.
+func without(currency, amount string) string { return strings.TrimSuffix(amount, " "+currency) }
 
 // dailyCharts are impressions and spend over days; none for a single day.
 func dailyCharts(days []string, g report.Group) []chart {

@@ -85,6 +85,9 @@ func (d *description) judge(method, path string, a *answer) error {
 		}
 		return fmt.Errorf("content type %q is not described", media)
 	}
+	if !strings.HasSuffix(media, "json") {
+		return nil // a text, whatever it says
+	}
 	return d.judgeBody(a.body, asMap(described["schema"]))
 }
 

@@ -59,11 +59,19 @@ type whySlot struct {
 	ID, Size   string
 	Filled     bool
 	Verdict    string
-	Winner     link // empty where there is none
+	Winner     link   // empty where there is none
+	Of         string // whose it is
 	Because    []string
 	Scale      *priceScale
-	Contenders []whyContender
+	Contenders []whyContender // in the order of their turns
+	Others     []whyOthers    // that had no turn
 	More       int
+}
+
+// whyOthers are candidates that something kept from a slot.
+type whyOthers struct {
+	Fate, Badge string
+	Creatives   []link
 }
 
 // A priceScale shows floor, price and bid of a winner on one line.
@@ -74,7 +82,6 @@ type priceScale struct {
 }
 
 type whyContender struct {
-	Place  int // in the ranking; 0: not in it
 	About  link
 	Of     string
 	Fate   string
@@ -324,9 +331,9 @@ var sayings = map[string]saying{
 	"stale":         {"the page is not known well enough", "wait"},
 	"wrong_shape":   {"not for a slot of this size", "wait"},
 	"capped":        {"this browser has seen it often enough", "wait"},
-	"paced":         {"sits out, so that the budget lasts the day", "wait"},
-	"excluded":      {"its advertiser is bookmarked elsewhere on the page", "wait"},
-	"used":          {"its campaign or advertiser has another slot", "wait"},
+	"paced":         {"sits out, so that its budget lasts", "wait"},
+	"excluded":      {"its advertiser is bookmarked elsewhere", "wait"},
+	"used":          {"its advertiser has another slot", "wait"},
 	"below_floor":   {"bids less than the floor", "bad"},
 	"budget":        {"its budget has not enough left", "bad"},
 }

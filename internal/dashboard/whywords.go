@@ -60,7 +60,7 @@ func funnel(e *serve.Explanation) (steps []whyStep) {
 		}
 		steps = append(steps, whyStep{
 			Name: s.Name, Text: text, In: s.In, Out: s.Out,
-			Meter: newMeter(fmt.Sprintf("%d of %d", s.Out, most), int64(s.Out), 0, int64(most)+1),
+			Meter: meter{About: fmt.Sprintf("%d of %d", s.Out, most), Full: number(float64(s.Out) / float64(most) * 100)},
 		})
 	}
 	return steps
@@ -101,23 +101,36 @@ func (w *words) slot(e *serve.ExplainedSlot, candidates map[string]*serve.Explai
 			s.Verdict = strings.ReplaceAll(e.Outcome, "_", " ")
 		}
 	}
+	if c := candidates[e.Creative]; c != nil {
+		s.Of = w.of(c.Campaign, c.Advertiser)
+	}
 	if e.PinGone {
 		s.Because = append(s.Because, "The reader had bookmarked “"+w.creative(e.Pin).Text+"” here; it has been taken off this site, and the bookmark is dropped.")
 	} else if e.Pin != "" && e.Outcome != "honored" {
 		s.Because = append(s.Because, "The reader has bookmarked “"+w.creative(e.Pin).Text+"” here. It cannot be shown now, and the bookmark is kept.")
 	}
-	place := 0
 	for i := range e.Contenders {
 		c := &e.Contenders[i]
-		x := w.contender(c, candidates[c.Creative])
 		if c.Score > 0 {
-			place++
-			x.Place = place
+			x := w.contender(c, candidates[c.Creative])
+			x.Winner = c.Creative == e.Creative
+			s.Contenders = append(s.Contenders, x)
+			continue
 		}
-		x.Winner = c.Creative == e.Creative
-		s.Contenders = append(s.Contenders, x)
+		s.other(sayingOf(c.Fate), w.creative(c.Creative))
 	}
 	return s
+}
+
+// other adds a candidate to those of its fate.
+func (s *whySlot) other(say saying, creative link) {
+	for i := range s.Others {
+		if s.Others[i].Fate == say.text {
+			s.Others[i].Creatives = append(s.Others[i].Creatives, creative)
+			return
+		}
+	}
+	s.Others = append(s.Others, whyOthers{say.text, say.badge, []link{creative}})
 }
 
 // winner says why an auction was won, and what is paid.
@@ -139,9 +152,9 @@ func (w *words) winner(s *whySlot, e *serve.ExplainedSlot, candidates map[string
 		}
 		switch {
 		case c.RunnerUp == "" && c.Floor > 0:
-			s.Because = append(s.Because, "There was no other, so that it pays the floor.")
+			s.Because = append(s.Because, "No other advertiser was left to compete with, so that it pays the floor.")
 		case c.RunnerUp == "":
-			s.Because = append(s.Because, "There was no other, and the slot has no floor.")
+			s.Because = append(s.Because, "No other advertiser was left to compete with, and the slot has no floor.")
 		case c.Price <= c.Floor:
 			s.Because = append(s.Because, "The next one, “"+w.creative(c.RunnerUp).Text+"”, would have been beaten for less than the floor, so that it pays the floor.")
 		default:
@@ -171,18 +184,13 @@ func (w *words) contender(c *serve.ExplainedContender, x *serve.ExplainedCandida
 		say.text = "has the slot"
 	}
 	out := whyContender{About: w.creative(c.Creative), Fate: say.text, Badge: say.badge}
-	bid, floor, price := "–", "none", "–"
+	bid, floor := "–", "none"
 	if x != nil {
 		out.Of, bid = w.of(x.Campaign, x.Advertiser), w.cpm(x.Bid)
 	}
 	if c.Floor > 0 {
 		floor = w.cpm(c.Floor)
 	}
-	if c.Score > 0 {
-		price = w.cpm(c.Price)
-		out.Texts = []string{decimal(c.Score), bid, floor, price}
-		return out
-	}
-	out.Texts = []string{"–", bid, floor, price}
+	out.Texts = []string{decimal(c.Score), bid, floor, w.cpm(c.Price)}
 	return out
 }

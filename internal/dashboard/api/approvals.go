@@ -90,6 +90,7 @@ func (c call) approvals(x catalog.Approvals) {
 type Decision struct {
 	Version uint32        `json:"version"`
 	State   catalog.State `json:"state"`
+	Note    string        `json:"note"` // why; may be empty
 }
 
 // decide approves or rejects a version of a creative on a site.
@@ -117,7 +118,7 @@ func (a *API) decide(c call) error {
 		change = a.catalog.Reject
 	}
 	x, err := change(c.r.Context(), c.r.PathValue("site"), c.r.PathValue("creative"), d.Version,
-		catalog.Write{By: c.by, Revision: revision})
+		catalog.Write{By: c.by, Note: d.Note, Revision: revision})
 	if err != nil {
 		return err
 	}

@@ -140,8 +140,10 @@ func sum(a, b projection.Actions) projection.Actions {
 // that has one currency, since it is the site whose currency a row has. A report with
 // too many rows is [projection.ErrTooLarge].
 func Run(ctx context.Context, t Tables, s *catalog.Snapshot, q Query) (Report, error) {
-	_, at, _ := t.Freshness(projection.Report{}.Name())
-	rep := Report{Query: q, AsOf: at}
+	rep := Report{Query: q}
+	if seq, at, _ := t.Freshness(projection.Report{}.Name()); seq > 0 { // else nothing has been folded
+		rep.AsOf = at
+	}
 	by := q.By
 	currency, one := q.currency(s)
 	if !one && !slices.Contains(by, projection.BySite) {
