@@ -180,19 +180,7 @@ func (s *Snapshot) Approvals(site, creative string) Approvals {
 // the creative must have been in a campaign: what is approved is approved for its
 // advertiser.
 func (c *Catalog) Approve(ctx context.Context, site, creative string, version uint32, w Write) (Approvals, error) {
-	d, err := c.begin(ctx, site, creative, w)
-	if err != nil {
-		return Approvals{}, err
-	}
-	if version != d.creative.Version {
-		return Approvals{}, &InvalidError{Problems: []Problem{{
-			Field: "version", Msg: fmt.Sprintf("%d is not the present one, %d", version, d.creative.Version), Remedy: "look at that one",
-		}}}
-	}
-	if d.owner == "" {
-		return Approvals{}, &InvalidError{Problems: []Problem{unowned("creative", creative)}}
-	}
-	approvals, err := c.decide(ctx, d, Approval{Version: version, Content: d.content, State: Approved, Via: ByHand}, w)
+	d, approvals, err := c.approvePresent(ctx, site, creative, version, w)
 	if err != nil || d.creative.Campaign == "" {
 		return approvals, err
 	}
@@ -207,6 +195,37 @@ func (c *Catalog) Approve(ctx context.Context, site, creative string, version ui
 		c.config.Log.WarnContext(ctx, "trust anchor was not kept", "site", site, "campaign", d.creative.Campaign, "err", err)
 	}
 	return approvals, nil
+}
+
+// approve is Approve without trust in what is to come.
+func (c *Catalog) approve(ctx context.Context, site, creative string, version uint32, w Write) (Approvals, error) {
+	d, approvals, err := c.approvePresent(ctx, site, creative, version, w)
+	if err != nil || d.creative.Campaign == "" {
+		return approvals, err
+	}
+	// A content that this approves may have been rejected in another creative of the
+	// campaign.
+	return approvals, c.changeTrust(ctx, site, d.creative.Campaign, func(t *storedTrust) {
+		t.Refused = t.Refused.judged(d.content, Approved)
+	})
+}
+
+// approvePresent approves a version if it is the present one.
+func (c *Catalog) approvePresent(ctx context.Context, site, creative string, version uint32, w Write) (deciding, Approvals, error) {
+	d, err := c.begin(ctx, site, creative, w)
+	if err != nil {
+		return d, Approvals{}, err
+	}
+	if version != d.creative.Version {
+		return d, Approvals{}, &InvalidError{Problems: []Problem{{
+			Field: "version", Msg: fmt.Sprintf("%d is not the present one, %d", version, d.creative.Version), Remedy: "look at that one",
+		}}}
+	}
+	if d.owner == "" {
+		return d, Approvals{}, &InvalidError{Problems: []Problem{unowned("creative", creative)}}
+	}
+	approvals, err := c.decide(ctx, d, Approval{Version: version, Content: d.content, State: Approved, Via: ByHand}, w)
+	return d, approvals, err
 }
 
 // Reject rejects a version of a creative on a site, whether it waits or has been
@@ -239,6 +258,22 @@ func (c *Catalog) Reject(ctx context.Context, site, creative string, version uin
 		}
 	}
 	return c.decide(ctx, d, Approval{Version: version, Content: hash, State: Rejected, Via: ByHand}, w)
+}
+
+// leave leaves the present version of a creative on a site to a person: it is not
+// approved by itself.
+func (c *Catalog) leave(ctx context.Context, site, creative string, version uint32, w Write) (Approvals, error) {
+	d, err := c.begin(ctx, site, creative, w)
+	if err != nil {
+		return Approvals{}, err
+	}
+	if d.approvals.decision(version) != nil || slices.Contains(d.approvals.Refused, d.content) {
+		return d.approvals.public(d.pair), nil
+	}
+	next := *d.approvals
+	next.Format, next.Refused = approvalsFormat, d.approvals.Refused.judged(d.content, Rejected)
+	next.History = note(next.History, w.change(c.now(), fmt.Sprintf("left version %d to a person", version)))
+	return c.writeApprovals(ctx, d, &next, w)
 }
 
 // A deciding is what a decision is based on, as the leader has it.
@@ -296,12 +331,16 @@ func (c *Catalog) decide(ctx context.Context, d deciding, a Approval, w Write) (
 	if old != nil && old.State == a.State && known {
 		return d.approvals.public(d.pair), nil
 	}
+	a.By, a.Note, a.At = w.By, w.Note, c.now()
+	return c.writeApprovals(ctx, d, d.approvals.decide(a), w)
+}
+
+// writeApprovals stores next in the place of what was there when the decision began.
+func (c *Catalog) writeApprovals(ctx context.Context, d deciding, next *storedApprovals, w Write) (Approvals, error) {
 	lost := &ConflictError{Kind: approvalPrefix, ID: d.site + "/" + d.pair.creative, Revision: d.approvals.revision}
 	if w.Revision != d.approvals.revision {
 		return Approvals{}, lost
 	}
-	a.By, a.Note, a.At = w.By, w.Note, c.now()
-	next := d.approvals.decide(a)
 	revision, err := c.kv.Put(ctx, approvalKey(d.site, d.pair.creative), mustEncode(next), next.revision)
 	if errors.Is(err, store.ErrConflict) {
 		newest, err := c.readApprovals(ctx, d.pair)

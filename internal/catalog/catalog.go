@@ -241,6 +241,10 @@ func (c *Catalog) readContent(ctx context.Context, creative, hash string) (*Cont
 // A creative of status deleted is [Catalog.Delete]. Putting what is a tombstone
 // brings it back; a creative's approvals have stayed, and so has what cannot change.
 func (c *Catalog) Put(ctx context.Context, e Entity, w Write) (Record, error) {
+	return c.put(ctx, e, w, graves{})
+}
+
+func (c *Catalog) put(ctx context.Context, e Entity, w Write, g graves) (Record, error) {
 	if err := w.check(); err != nil {
 		return Record{}, err
 	}
@@ -254,7 +258,7 @@ func (c *Catalog) Put(ctx context.Context, e Entity, w Write) (Record, error) {
 		return Record{}, conflict(e.Kind(), e.EntityID(), current)
 	}
 	j := judge{ctx: ctx, c: c}
-	next, err := c.prepare(e, current, j.world(current), w)
+	next, err := c.prepare(e, current, j.world(current, g), w)
 	switch {
 	case j.err != nil:
 		return Record{}, j.err
@@ -269,7 +273,7 @@ func (c *Catalog) Put(ctx context.Context, e Entity, w Write) (Record, error) {
 // replace writes next in the place of current, and makes sure that it goes together
 // with what others have written meanwhile.
 func (c *Catalog) replace(ctx context.Context, current Record, next *Record, by Write) (Record, error) {
-	comesToBe := current.Entity == nil || current.Deleted
+	comesToBe := !next.Deleted && (current.Entity == nil || current.Deleted)
 	switch e := next.Entity.(type) {
 	case *Site, *Advertiser:
 		written, err := c.write(ctx, next)
@@ -281,7 +285,7 @@ func (c *Catalog) replace(ctx context.Context, current Record, next *Record, by 
 		}
 		return written, nil
 	case *Publisher:
-		if old, ok := current.Entity.(*Publisher); ok && old.Currency != e.Currency && !comesToBe {
+		if old, ok := current.Entity.(*Publisher); ok && old.Currency != e.Currency && !current.Deleted {
 			gone, err := c.remove(ctx, current, by)
 			if err != nil {
 				return Record{}, err
@@ -298,7 +302,7 @@ func (c *Catalog) replace(ctx context.Context, current Record, next *Record, by 
 // each writes first and looks then.
 func (c *Catalog) confirmPublisher(ctx context.Context, r Record, by Write) error {
 	j := judge{ctx: ctx, c: c}
-	w := j.world(r)
+	w := j.world(r, graves{})
 	var p problems
 	r.validate(&p, w)
 	if j.err != nil {
@@ -412,7 +416,7 @@ func (c *Catalog) prepare(e Entity, current Record, w world, by Write) (*Record,
 		return nil, err
 	}
 	next := current
-	next.Entity, next.Deleted, next.Updated = e, false, c.now()
+	next.Entity, next.Deleted, next.Updated = e, w.buried, c.now()
 	if creative, ok := e.(*Creative); ok {
 		next.Deleted = creative.Status == Deleted
 		next.content = creative.hash()
@@ -431,6 +435,8 @@ func (c *Catalog) prepare(e Entity, current Record, w world, by Write) (*Record,
 	change := by.change(next.Updated, "updated")
 	change.Fields = edits(current.Entity, e)
 	switch {
+	case current.Entity == nil && w.buried:
+		change.What, next.Created = "deleted", next.Updated
 	case current.Entity == nil:
 		change.What, next.Created = "created", next.Updated
 	case next.Deleted:
@@ -503,9 +509,9 @@ type judge struct {
 	err  error
 }
 
-func (j *judge) world(old Record) world {
+func (j *judge) world(old Record, g graves) world {
 	j.seen = map[string]Record{}
-	return world{Config: &j.c.config, find: j.find, hasChildren: j.hasChildren, old: old.Entity, restores: old.Deleted}
+	return world{Config: &j.c.config, find: j.find, hasChildren: j.hasChildren, old: old.Entity, restores: old.Deleted, graves: g}
 }
 
 func (j *judge) hasChildren(publisher string) bool {

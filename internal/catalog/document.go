@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -23,20 +24,35 @@ type Document struct {
 	Creatives   []*Creative   `json:"creatives,omitempty"`
 
 	// Approvals are decisions, made by hand, on the creatives as the document leaves
-	// them.
+	// them. They make no trust anchors: a document approves what it has, and nothing
+	// that is still to come.
 	Approvals []DocumentApproval `json:"approvals,omitempty"`
+
+	// Tombstones are deleted entities that others of the document refer to. One that the
+	// catalog has never held is put there as a tombstone; one that it has stays as it
+	// is, living or not.
+	Tombstones Tombstones `json:"tombstones,omitzero"`
 
 	// Delete names what is to be removed: "campaign/spring". What is gone already is
 	// passed over.
 	Delete []string `json:"delete,omitempty"`
 }
 
+// Tombstones are those of a [Document].
+type Tombstones struct {
+	Publishers  []*Publisher  `json:"publishers,omitempty"`
+	Sites       []*Site       `json:"sites,omitempty"`
+	Advertisers []*Advertiser `json:"advertisers,omitempty"`
+	Campaigns   []*Campaign   `json:"campaigns,omitempty"`
+}
+
 // A DocumentApproval approves or rejects the present version of a creative on a
-// site.
+// site. Pending leaves it to a person: it is not approved by itself. What has been
+// decided already is not undone by that.
 type DocumentApproval struct {
 	Site     string `json:"site"`
 	Creative string `json:"creative"`
-	State    State  `json:"state"` // approved, rejected
+	State    State  `json:"state"` // approved, rejected, pending
 }
 
 // A Diff is what a document would change, in the order in which it is applied.
@@ -47,11 +63,12 @@ type Diff struct {
 // A Step is one change of a [Diff].
 type Step struct {
 	Key    string `json:"key"`  // "campaign/spring", "approval/yuki-site/ryokan-magazine-001"
-	What   string `json:"what"` // create, update, restore, delete, approve, reject
+	What   string `json:"what"` // create, update, restore, entomb, delete, approve, reject, wait
 	Fields []Edit `json:"fields,omitempty"`
 
 	entity   Entity // of a write
 	base     Record // what it replaces
+	graves   graves
 	approval DocumentApproval
 	content  string     // hash of what is decided on
 	campaign string     // of what is decided on
@@ -64,9 +81,11 @@ const (
 	stepCreate  = "create"
 	stepUpdate  = "update"
 	stepRestore = "restore"
+	stepEntomb  = "entomb"
 	stepDelete  = "delete"
 	stepApprove = "approve"
 	stepReject  = "reject"
+	stepWait    = "wait"
 )
 
 // Empty reports whether there is nothing to do.
@@ -84,31 +103,29 @@ func DecodeDocument(data []byte) (*Document, error) {
 // A part is one entity of a document with its place.
 type part struct {
 	Entity
-	field string
+	field  string
+	buried bool // a tombstone
 }
 
 // parts are the entities of a document, parents before children.
 func (d *Document) parts() []part {
 	var out []part
-	add := func(list string, i int, e Entity) {
-		out = append(out, part{e, fmt.Sprintf("%s[%d]", list, i)})
+	t := &d.Tombstones
+	out = appendParts(out, "publishers", d.Publishers, t.Publishers)
+	out = appendParts(out, "sites", d.Sites, t.Sites)
+	out = appendParts(out, "advertisers", d.Advertisers, t.Advertisers)
+	out = appendParts(out, "campaigns", d.Campaigns, t.Campaigns)
+	return appendParts(out, "creatives", d.Creatives, nil)
+}
+
+func appendParts[E Entity](parts []part, list string, living, buried []E) []part {
+	for i, e := range living {
+		parts = append(parts, part{e, fmt.Sprintf("%s[%d]", list, i), false})
 	}
-	for i, e := range d.Publishers {
-		add("publishers", i, e)
+	for i, e := range buried {
+		parts = append(parts, part{e, fmt.Sprintf("tombstones.%s[%d]", list, i), true})
 	}
-	for i, e := range d.Sites {
-		add("sites", i, e)
-	}
-	for i, e := range d.Advertisers {
-		add("advertisers", i, e)
-	}
-	for i, e := range d.Campaigns {
-		add("campaigns", i, e)
-	}
-	for i, e := range d.Creatives {
-		add("creatives", i, e)
-	}
-	return out
+	return parts
 }
 
 // Import validates a document as a whole against the catalog and says what it would
@@ -118,7 +135,7 @@ func (c *Catalog) Import(d *Document) (*Diff, error) {
 	if !s.Loaded() {
 		return nil, fmt.Errorf("import document: %w", ErrNotLoaded)
 	}
-	im := importing{c: c, s: s, next: map[string]Entity{}, deleted: map[string]bool{}, diff: &Diff{}}
+	im := importing{c: c, s: s, next: map[string]Entity{}, buried: map[string]Entity{}, deleted: map[string]bool{}, diff: &Diff{}}
 	im.collect(d)
 	im.judge(d.parts())
 	im.decide(d.Approvals)
@@ -136,6 +153,7 @@ type importing struct {
 	problems problems
 
 	next    map[string]Entity // by key: what the document has
+	buried  map[string]Entity // by key: its tombstones
 	deleted map[string]bool   // by key: what it deletes
 	diff    *Diff
 }
@@ -144,13 +162,17 @@ type importing struct {
 func (im *importing) collect(d *Document) {
 	for _, p := range d.parts() {
 		at := key(p.Kind(), p.EntityID())
-		if im.next[at] != nil {
+		if im.next[at] != nil || im.buried[at] != nil {
 			im.problems.add(p.field+".id", "", "%s is in the document twice", quote(p.EntityID()))
 		}
-		im.next[at] = p.Entity
+		if p.buried {
+			im.buried[at] = p.Entity
+		} else {
+			im.next[at] = p.Entity
+		}
 	}
 	for i, at := range d.Delete {
-		if im.next[at] != nil {
+		if im.next[at] != nil || im.buried[at] != nil {
 			im.problems.add(fmt.Sprintf("delete[%d]", i), "", "%s is in the document as well", quote(at))
 		}
 		im.deleted[at] = true
@@ -165,7 +187,9 @@ func (im *importing) find(k Kind, id string) (e Entity, living bool) {
 	switch {
 	case im.next[at] != nil && !im.deleted[at]:
 		return im.next[at], true
-	case r == nil || im.deleted[at] && !r.Deleted:
+	case r == nil:
+		return im.buried[at], false
+	case im.deleted[at] && !r.Deleted:
 		return nil, false
 	}
 	return r.Entity, !r.Deleted
@@ -175,8 +199,14 @@ func (im *importing) find(k Kind, id string) (e Entity, living bool) {
 // while its present sites and advertisers are still there.
 func (im *importing) judge(parts []part) {
 	for _, p := range parts {
-		base, _ := im.s.Record(p.Kind(), p.EntityID())
-		w := world{Config: &im.c.config, find: im.find, hasChildren: im.s.hasChildren, old: base.Entity, restores: base.Deleted}
+		base, known := im.s.Record(p.Kind(), p.EntityID())
+		if p.buried && known {
+			continue
+		}
+		w := world{
+			Config: &im.c.config, find: im.find, hasChildren: im.s.hasChildren, old: base.Entity, restores: base.Deleted,
+			graves: graves{p.buried, im.buried},
+		}
 		next, err := im.c.prepare(p.Entity, base, w, Write{})
 		if invalid, ok := errors.AsType[*InvalidError](err); ok {
 			for _, problem := range invalid.Problems {
@@ -185,18 +215,26 @@ func (im *importing) judge(parts []part) {
 			im.problems.more += invalid.More
 			continue
 		}
-		// From here on the normal form, which what comes later refers to.
-		if next == nil {
-			im.next[key(p.Kind(), p.EntityID())] = base.Entity
-			continue
-		}
-		im.next[key(p.Kind(), p.EntityID())] = next.Entity
-		change := next.History[len(next.History)-1]
-		what := map[string]string{"created": stepCreate, "updated": stepUpdate, "restored": stepRestore, "deleted": stepDelete}[change.What]
-		im.diff.Steps = append(im.diff.Steps, Step{
-			Key: key(p.Kind(), p.EntityID()), What: what, Fields: change.Fields, entity: p.Entity, base: base,
-		})
+		im.plan(p, base, next, w.graves)
 	}
+}
+
+// plan adds the step of an entity that has been judged, of which what comes later has
+// the normal form. next is nil where it is as it should be.
+func (im *importing) plan(p part, base Record, next *Record, g graves) {
+	at := key(p.Kind(), p.EntityID())
+	if next == nil {
+		im.next[at] = base.Entity
+		return
+	}
+	change := next.History[len(next.History)-1]
+	what := map[string]string{"created": stepCreate, "updated": stepUpdate, "restored": stepRestore, "deleted": stepDelete}[change.What]
+	if p.buried {
+		im.buried[at], what = next.Entity, stepEntomb
+	} else {
+		im.next[at] = next.Entity
+	}
+	im.diff.Steps = append(im.diff.Steps, Step{Key: at, What: what, Fields: change.Fields, entity: p.Entity, base: base, graves: g})
 }
 
 // hasChildren reports whether a publisher will have sites or advertisers.
@@ -226,8 +264,9 @@ func (im *importing) decide(approvals []DocumentApproval) {
 		creative, _ := e.(*Creative)
 		p.reference("site", KindSite, a.Site, onSite)
 		p.reference("creative", KindCreative, a.Creative, living)
-		if a.State != Approved && a.State != Rejected {
-			p.add("state", "approved or rejected", "%s is not a decision", quote(string(a.State)))
+		what := map[State]string{Approved: stepApprove, Rejected: stepReject, Pending: stepWait}[a.State]
+		if what == "" {
+			p.add("state", "approved, rejected or pending", "%s is not a state", quote(string(a.State)))
 		}
 		at := pair{a.Site, a.Creative}
 		if seen[at] {
@@ -242,12 +281,11 @@ func (im *importing) decide(approvals []DocumentApproval) {
 			p.add(problem.Field, problem.Remedy, "%s", problem.Msg)
 		}
 		present := im.s.Approvals(a.Site, a.Creative)
-		if present.State(creative.Version) == a.State {
+		switch state := present.State(creative.Version); {
+		case a.State == Pending && (state != Pending || im.s.refuses(a.Site, a.Creative, creative.Campaign, creative.hash())):
 			continue
-		}
-		what := stepApprove
-		if a.State == Rejected {
-			what = stepReject
+		case a.State != Pending && state == a.State:
+			continue
 		}
 		im.diff.Steps = append(im.diff.Steps, Step{
 			Key: approvalKey(a.Site, a.Creative), What: what, approval: a, content: creative.hash(),
@@ -313,12 +351,12 @@ func (c *Catalog) Apply(ctx context.Context, d *Diff, by string) (done int, err 
 	return done, nil
 }
 
-// refuse notes what a diff rejects before anything of it is there: while the rest is
-// applied, no site or trust anchor approves it.
+// refuse notes what a diff rejects or leaves to a person before anything of it is
+// there: while the rest is applied, no site or trust anchor approves it.
 func (c *Catalog) refuse(ctx context.Context, d *Diff) error {
 	contents := map[pair][]string{} // by site and campaign
 	for i := range d.Steps {
-		if s := &d.Steps[i]; s.What == stepReject && s.campaign != "" {
+		if s := &d.Steps[i]; (s.What == stepReject || s.What == stepWait) && s.campaign != "" {
 			at := pair{s.approval.Site, s.campaign}
 			contents[at] = append(contents[at], s.content)
 		}
@@ -380,7 +418,9 @@ func (s *Step) wave() string {
 	return prefix
 }
 
-func (s *Step) isApproval() bool { return s.What == stepApprove || s.What == stepReject }
+func (s *Step) isApproval() bool {
+	return s.What == stepApprove || s.What == stepReject || s.What == stepWait
+}
 
 func (c *Catalog) applyWave(ctx context.Context, steps []Step, by string) (done int, err error) {
 	g, ctx := errgroup.WithContext(ctx)
@@ -448,7 +488,7 @@ func (c *Catalog) isDone(ctx context.Context, s *Step) bool {
 		return false
 	}
 	j := judge{ctx: ctx, c: c}
-	next, err := c.prepare(s.entity, current, j.world(current), Write{})
+	next, err := c.prepare(s.entity, current, j.world(current, s.graves), Write{})
 	return err == nil && j.err == nil && next == nil
 }
 
@@ -462,7 +502,7 @@ func (c *Catalog) tryStep(ctx context.Context, s *Step, by string) error {
 	case s.entity == nil:
 		_, err = c.Delete(ctx, Kind(kind), id, w)
 	default:
-		_, err = c.Put(ctx, s.entity, w)
+		_, err = c.put(ctx, s.entity, w, s.graves)
 	}
 	return err
 }
@@ -495,17 +535,25 @@ func (c *Catalog) tryApproval(ctx context.Context, s *Step, w Write) error {
 	if creative.content != s.content {
 		return conflict(KindCreative, s.approval.Creative, creative)
 	}
-	decide := c.Approve
-	if s.What == stepReject {
+	decide := c.approve
+	switch s.What {
+	case stepReject:
 		decide = c.Reject
+	case stepWait:
+		decide = c.leave
 	}
 	_, err = decide(ctx, s.approval.Site, s.approval.Creative, creative.Entity.(*Creative).Version, w)
 	return err
 }
 
-// Export is the catalog as a document, without tombstones. Importing it changes
-// nothing. Of the approvals it has those of present versions: where an older version
-// is shown while the present one waits, the document has neither.
+// Export is the catalog as a document, with the tombstones that something in it refers
+// to. Importing it changes nothing; and into an empty catalog it gives one that exports
+// the same, but for the versions of creatives, which begin at 1 again.
+//
+// Of the approvals it has those of present versions: where an older version is shown
+// while the present one waits, the document has neither. Nor has it trust anchors, or
+// the approvals of creatives that are in no campaign. So what an import leaves out is
+// asked of a person again, and nothing is approved that was not.
 func (s *Snapshot) Export() *Document {
 	d := &Document{
 		Publishers: all[*Publisher](s, KindPublisher), Sites: all[*Site](s, KindSite),
@@ -515,12 +563,67 @@ func (s *Snapshot) Export() *Document {
 	for _, site := range d.Sites {
 		for _, creative := range d.Creatives {
 			state := s.Approvals(site.ID, creative.ID).State(creative.Version)
-			if state != Pending {
-				d.Approvals = append(d.Approvals, DocumentApproval{Site: site.ID, Creative: creative.ID, State: state})
+			content := s.records[KindCreative][creative.ID].content
+			if state == Approved && creative.Campaign == "" || state == Pending && !s.refuses(site.ID, creative.ID, creative.Campaign, content) {
+				continue
+			}
+			d.Approvals = append(d.Approvals, DocumentApproval{Site: site.ID, Creative: creative.ID, State: state})
+		}
+	}
+	d.Tombstones = s.referredTombstones(d)
+	return d
+}
+
+// referredTombstones are those that a document's entities refer to, directly or by
+// way of another one of them.
+func (s *Snapshot) referredTombstones(d *Document) Tombstones {
+	referred := map[Kind]map[string]bool{}
+	for _, k := range Kinds() {
+		referred[k] = map[string]bool{}
+	}
+	var follow func(e Entity)
+	follow = func(e Entity) {
+		for k, ids := range references(e) {
+			for _, id := range ids {
+				if r := s.records[k][id]; r != nil && r.Deleted && !referred[k][id] {
+					referred[k][id] = true
+					follow(r.Entity)
+				}
 			}
 		}
 	}
-	return d
+	for _, p := range d.parts() {
+		follow(p.Entity)
+	}
+	return Tombstones{
+		Publishers: these[*Publisher](s, referred[KindPublisher]), Sites: these[*Site](s, referred[KindSite]),
+		Advertisers: these[*Advertiser](s, referred[KindAdvertiser]), Campaigns: these[*Campaign](s, referred[KindCampaign]),
+	}
+}
+
+// references are the ids of what an entity refers to, by their kind.
+func references(e Entity) map[Kind][]string {
+	switch e := e.(type) {
+	case *Site:
+		return map[Kind][]string{KindPublisher: {e.Publisher}}
+	case *Advertiser:
+		return map[Kind][]string{KindPublisher: {e.Publisher}}
+	case *Campaign:
+		return map[Kind][]string{KindAdvertiser: {e.Advertiser}, KindSite: e.Sites}
+	case *Creative:
+		return map[Kind][]string{KindCampaign: {e.Campaign}}
+	}
+	return nil
+}
+
+// these are the tombstones of some ids, in the order of the ids.
+func these[E Entity](s *Snapshot, ids map[string]bool) []E {
+	var out []E
+	for _, id := range slices.Sorted(maps.Keys(ids)) {
+		var of E
+		out = append(out, s.records[of.Kind()][id].Entity.(E))
+	}
+	return out
 }
 
 // all are the living entities of a kind, in the order of their ids.

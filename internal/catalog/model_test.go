@@ -2,6 +2,7 @@ package catalog_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -310,6 +311,71 @@ func (r *modelRun) check(after string) {
 	}
 }
 
+// checkRoundTrip exports what there is and imports it into an empty catalog, which
+// exports the same and shows nothing that was not shown.
+func (r *modelRun) checkRoundTrip(seen map[string]int) {
+	d := r.w.settled().Export()
+	if len(d.Tombstones.Campaigns)+len(d.Tombstones.Advertisers) > 0 {
+		seen["exported with tombstones"]++
+	}
+	if slices.ContainsFunc(d.Approvals, func(a catalog.DocumentApproval) bool { return a.State == catalog.Pending }) {
+		seen["exported as left to a person"]++
+	}
+	data, err := json.Marshal(d)
+	if err != nil {
+		r.Fatal(err)
+	}
+	if diff, err := r.w.Import(decodeDocument(r, data)); err != nil || !diff.Empty() {
+		r.Fatalf("importing the export of a catalog into itself: %v, %v", diff, err)
+	}
+	other := newWorld(r.w.TB, catalog.Config{})
+	stop := other.run()
+	defer stop()
+	diff, err := other.Import(decodeDocument(r, data))
+	if err != nil {
+		r.Fatalf("import into an empty catalog: %v\n%s", err, data)
+	}
+	if _, err := other.Apply(other.ctx, diff, "importer"); err != nil {
+		r.Fatal(err)
+	}
+	if got, want := withoutVersions(other.settled().Export()), withoutVersions(d); got != want {
+		r.Fatalf("exported again:\n%s\nwant\n%s", got, want)
+	}
+	for site := range r.sites {
+		for _, category := range []string{travel, science} {
+			for id := range served(other.Snapshot(), site, category) {
+				if r.serves(site, id) == 0 {
+					r.Fatalf("%s is shown on %s after the import, and was not before", id, site)
+				}
+			}
+		}
+	}
+}
+
+func decodeDocument(t fataler, data []byte) *catalog.Document {
+	d, err := catalog.DecodeDocument(data)
+	if err != nil {
+		t.Errorf("decode an export: %v", err)
+	}
+	return d
+}
+
+// withoutVersions is a document as JSON, without the versions that the catalog gives.
+func withoutVersions(d *catalog.Document) string {
+	bare := *d
+	bare.Creatives = nil
+	for _, e := range d.Creatives {
+		e = new(*e)
+		e.Version = 0
+		bare.Creatives = append(bare.Creatives, e)
+	}
+	data, err := json.Marshal(&bare)
+	if err != nil {
+		panic(err)
+	}
+	return string(data)
+}
+
 func newModel() *model {
 	m := &model{
 		sites: map[string]*catalog.Site{"blog": exampleSite("blog"), "shop": exampleSite("shop")}, advertisers: map[string]*catalog.Advertiser{},
@@ -380,11 +446,17 @@ func TestCatalogAgainstTheModel(t *testing.T) {
 					}
 				}
 			}
+			r.checkRoundTrip(seen)
 			stop()
 			<-done
 		})
 		for _, what := range []string{"served", "older version served", "removed", "waits"} {
 			if seen[what] < 100 {
+				t.Errorf("%s: %d times only, nothing was tested", what, seen[what])
+			}
+		}
+		for _, what := range []string{"exported with tombstones", "exported as left to a person"} {
+			if seen[what] < 3 {
 				t.Errorf("%s: %d times only, nothing was tested", what, seen[what])
 			}
 		}

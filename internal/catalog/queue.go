@@ -116,7 +116,7 @@ func (s *Snapshot) approvesItself(w Waiting) bool {
 		return false
 	}
 	trust := s.trust[pair{w.Site, w.Campaign}]
-	if refuses(s.approvals[w.Site][w.Creative], trust, s.records[KindCreative][w.Creative].content) {
+	if s.refuses(w.Site, w.Creative, w.Campaign, s.records[KindCreative][w.Creative].content) {
 		return false
 	}
 	if site.AutoApprove || trust == nil {

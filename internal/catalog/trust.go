@@ -35,6 +35,11 @@ func refuses(a *storedApprovals, t *storedTrust, content string) bool {
 	return a != nil && slices.Contains(a.Refused, content) || t != nil && slices.Contains(t.Refused, content)
 }
 
+// refuses reports whether a person has rejected a content of a creative on a site.
+func (s *Snapshot) refuses(site, creative, campaign, content string) bool {
+	return refuses(s.approvals[site][creative], s.trust[pair{site, campaign}], content)
+}
+
 // refusals are the SHA-256 of contents, the last rejected at the end. They outlive
 // the decisions, of which only the last ones are kept.
 type refusals []string

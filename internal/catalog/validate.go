@@ -53,19 +53,37 @@ type world struct {
 	// hasChildren reports whether a publisher has sites or advertisers.
 	hasChildren func(publisher string) bool
 
+	graves
 	*Config
 }
 
+// graves are what a document says of tombstones; the zero value is that of whatever
+// does not come with one.
+type graves struct {
+	buried     bool              // the entity itself is a tombstone
+	tombstones map[string]Entity // by key: to which the document's entities may refer
+}
+
 // find gives what an entity refers to, nil where there is none. A tombstone counts
-// where the reference to it was there before (kept): what is left of a deletion must
-// not stand in the way of another change.
+// where the reference to it was there before (kept), or the document has it: what is
+// left of a deletion must not stand in the way of another change.
 func find[E any](w world, k Kind, id string, kept bool) *E {
 	e, living := w.find(k, id)
-	if !living && (!kept || w.restores) {
+	if !living && !w.mayBeTombstone(k, id, kept) {
 		return nil
 	}
 	found, _ := any(e).(*E)
 	return found
+}
+
+func (w world) mayBeTombstone(k Kind, id string, kept bool) bool {
+	switch {
+	case w.buried:
+		return true
+	case k == KindPublisher: // nothing is below one that is gone
+		return false
+	}
+	return kept && !w.restores || w.tombstones[key(k, id)] != nil
 }
 
 func (e *Publisher) normalize(world) {}
@@ -134,7 +152,7 @@ func (e *Site) validate(p *problems, w world) {
 
 // validateFacts compares the site with deckle.toml.
 func (e *Site) validateFacts(p *problems, w world, publisher *Publisher) {
-	if w.Sites == nil {
+	if w.Sites == nil || w.buried {
 		return
 	}
 	i := slices.IndexFunc(w.Sites, func(s SiteFacts) bool { return s.ID == e.ID })
@@ -225,7 +243,7 @@ func (e *Advertiser) validate(p *problems, w world) {
 	if _, err := zone(e.TimeZone); err != nil {
 		p.add("timeZone", `an IANA name, such as "Asia/Tokyo"`, "%s is not a time zone", quote(e.TimeZone))
 	}
-	if publisher != nil && e.Currency != publisher.Currency {
+	if publisher != nil && e.Currency != publisher.Currency && !w.buried {
 		p.add("currency", "leave it out", "%s is not the publisher's, %s", quote(e.Currency), publisher.Currency)
 	}
 }
