@@ -257,6 +257,35 @@ func TestEmptyJournalIsWarm(t *testing.T) {
 	}
 }
 
+// The fold forgets a lease some time after its seal, the tables do not; what becomes of
+// an impression that names one is the same in both.
+func TestVerdictsLongAfterASeal(t *testing.T) {
+	seal := func(after time.Duration) []journal.Event {
+		return []journal.Event{
+			{Kind: journal.Lease, At: monday, Lease: "l1", Line: "campaign/c1", Amount: 250},
+			{Kind: journal.Seal, At: monday, Lease: "l1", Line: "campaign/c1"},
+			happened(journal.View, 0, func(e *journal.Event) { e.At = monday.Add(after) }),
+			happened(journal.Impression, 0, func(e *journal.Event) { e.At = monday.Add(after) }),
+		}
+	}
+	for _, after := range []time.Duration{time.Second, 47 * time.Hour, 49 * time.Hour, 400 * time.Hour} {
+		h := newHistory()
+		for _, e := range seal(after) {
+			h.add(e)
+		}
+		hot := fold(t, h, projection.Config{})
+		rows, err := reported(t, seal(after)...).Report(t.Context(), projection.Filter{})
+		if err != nil || len(rows) != 1 {
+			t.Fatal(rows, err)
+		}
+		want := projection.Unbilled{Sealed: 1}
+		got := projection.Unbilled{Sealed: hot.Impressions(projection.Sealed), LeaseExhausted: hot.Impressions(projection.LeaseExhausted)}
+		if got != want || rows[0].Unbilled != want {
+			t.Errorf("%v after the seal the fold says %+v, the tables %+v, want %+v", after, got, rows[0].Unbilled, want)
+		}
+	}
+}
+
 // A store out of reach is asked again and nothing is counted twice; a journal that
 // cannot be read ends the fold and takes the node out of service.
 func TestHotFailures(t *testing.T) {

@@ -13,8 +13,8 @@ type Billing uint8
 const (
 	Billed         Billing = iota
 	Duplicate              // its request id has had an impression
-	Sealed                 // one of its leases was sealed at an earlier place of the journal
-	LeaseExhausted         // one of its leases has not as much left, or does not exist
+	Sealed                 // one of its leases was not open: sealed at an earlier place of the journal, or never taken
+	LeaseExhausted         // one of its leases had not as much left
 )
 
 // String is the reason as reports have it: "duplicate", "sealed", "lease_exhausted".
@@ -51,15 +51,17 @@ func (l ledger) seal(rec *journal.Record) bool {
 	return true
 }
 
-// pay takes price from every lease, or from none and says why.
+// pay takes price from every lease, or from none and says why. A lease that is not
+// known may never have been taken, or have been sealed and forgotten: the verdict is
+// the same, so that it is that of the tables, which forget no lease.
 func (l ledger) pay(price deckle.Money, leases []string) Billing {
 	verdict := Billed
 	for _, id := range leases {
 		switch lease := l[id]; {
-		case lease == nil || lease.Sealed == 0 && price > lease.Amount-lease.Spent:
-			verdict = LeaseExhausted
-		case lease.Sealed != 0:
+		case lease == nil || lease.Sealed != 0:
 			return Sealed
+		case price > lease.Amount-lease.Spent:
+			verdict = LeaseExhausted
 		}
 	}
 	if verdict == Billed {

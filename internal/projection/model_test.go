@@ -64,7 +64,7 @@ func (j *judge) bill(e judged) projection.Billing {
 	}
 	short := false
 	for _, id := range e.Leases {
-		if j.sealed(id) != 0 {
+		if j.sealed(id) != 0 || !j.taken(id) {
 			return projection.Sealed
 		}
 		short = short || j.spent(id)+e.Price > j.amount(id)
@@ -91,6 +91,11 @@ func (j *judge) life(id string) []judged {
 	return j.events[start:]
 }
 
+// taken reports whether a lease has been taken.
+func (j *judge) taken(id string) bool {
+	return slices.ContainsFunc(j.life(id), func(e judged) bool { return e.Kind == journal.Lease && e.Lease == id && !e.repeat })
+}
+
 // sealed is the envelope of the first seal of a lease.
 func (j *judge) sealed(id string) store.Seq {
 	for _, e := range j.life(id) {
@@ -111,8 +116,7 @@ func (j *judge) known(id string) bool {
 	return false
 }
 
-// amount is what the lease was opened with, if that came before its seal. A lease that
-// does not exist can pay nothing, not even a price of zero.
+// amount is what a lease was opened with.
 func (j *judge) amount(id string) deckle.Money {
 	for _, e := range j.life(id) {
 		switch {
@@ -123,7 +127,7 @@ func (j *judge) amount(id string) deckle.Money {
 			return 0
 		}
 	}
-	return -1
+	return 0
 }
 
 func (j *judge) spent(id string) (sum deckle.Money) {

@@ -68,7 +68,7 @@ func TestColumns(t *testing.T) {
 		},
 		"a lease that nobody took": {
 			[]journal.Event{impression(1)},
-			projection.Counts{Organic: projection.Actions{Impressions: 1}, Unbilled: projection.Unbilled{LeaseExhausted: 1}},
+			projection.Counts{Organic: projection.Actions{Impressions: 1}, Unbilled: projection.Unbilled{Sealed: 1}},
 		},
 		"two leases, of which one is short": {
 			[]journal.Event{

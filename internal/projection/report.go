@@ -116,12 +116,15 @@ func pay(tx *Tx, price deckle.Money, leases []string) (Billing, error) {
 	return Billed, nil
 }
 
-// refusal is why leases that cannot all pay do not.
+// refusal is why leases that cannot all pay do not; the verdict of [ledger.pay].
 func refusal(tx *Tx, leases []string) (Billing, error) {
 	for _, id := range leases {
 		var sealed int64
 		err := tx.QueryRow(`SELECT sealed FROM leases WHERE id = ?`, []any{id}, &sealed)
-		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		if errors.Is(err, sql.ErrNoRows) {
+			return Sealed, nil
+		}
+		if err != nil {
 			return 0, fmt.Errorf("read lease: %w", err)
 		}
 		if sealed != 0 {
