@@ -24,6 +24,7 @@ type commands struct {
 	Match   matchCmd   `cmd:"" help:"Say which slots a URL has, and why."`
 	Admin   adminCmd   `cmd:"" help:"Make a password or an API key for the admin listener."`
 	Catalog catalogCmd `cmd:"" help:"Move the catalog of a running server in and out."`
+	Token   tokenCmd   `cmd:"" help:"Make a token by hand."`
 	Replay  replayCmd  `cmd:"" help:"Make the reports anew from the journal, or compare them with it."`
 	Store   storeCmd   `cmd:"" help:"Look at the store, or move another one into it."`
 	Version versionCmd `cmd:"" help:"Print the version."`

@@ -196,6 +196,7 @@ func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("serves: %v; it said:\n%s", ok, s.log.String())
 	}
 	s.public, s.admin = where[0], where[1]
+	ts.Setenv("DECKLE_ADMIN_URL", "http://"+s.admin)
 	if neg {
 		_ = s.server.Wait()
 		s.server = nil
