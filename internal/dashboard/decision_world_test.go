@@ -1,6 +1,7 @@
 package dashboard_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -18,8 +19,8 @@ import (
 	"deckle/internal/token"
 )
 
-// decide opens what decides on site-1 of the made-up days, with its creatives
-// approved but for the last: pages below /travel/ are about something, and their
+// decide opens what decides on site-1 of the made-up days, with all creatives
+// approved: pages below /travel/ are about something, and their
 // template has two slots.
 func (w *world) decide() {
 	w.t.Helper()
@@ -29,14 +30,7 @@ func (w *world) decide() {
 	x.CategoryRules = []catalog.CategoryRule{{Path: "/travel/**", Categories: content.Categories()[:1]}}
 	x.Floors = catalog.Floors{Site: 2_500_000}
 	w.put(&x)
-	pool := w.catalog.Snapshot().Queue("site-1", time.Now())
-	for _, c := range pool[:len(pool)-1] {
-		if _, err := w.catalog.Approve(w.t.Context(), "site-1", c.Creative, c.Version, catalog.Write{By: "ana", Revision: c.Revision}); err != nil {
-			w.t.Fatal(err)
-		}
-	}
-	last, _ := w.catalog.Snapshot().Record(catalog.KindSite, "site-1")
-	_ = w.catalog.WaitFor(w.t.Context(), last.Revision)
+	w.approveAll("site-1")
 	pages := classify.New(memory.NewKV(), content, classify.Config{})
 	server := serve.New(serve.Config{
 		Market: serve.Market{
@@ -76,6 +70,27 @@ func (w *world) decide() {
 	}
 	w.parts.Budgets = lines{}
 	w.open()
+}
+
+// approveAll approves what waits on a site. An approval may come about by itself, of
+// what is of the same campaign.
+func (w *world) approveAll(site string) {
+	w.t.Helper()
+	for {
+		s := w.catalog.Snapshot()
+		waiting := s.Queue(site, time.Now())
+		if len(waiting) == 0 {
+			return
+		}
+		x := waiting[0]
+		a, err := w.catalog.Approve(w.t.Context(), site, x.Creative, x.Version, catalog.Write{By: "ana", Revision: x.Revision})
+		if err != nil && !errors.Is(err, catalog.ErrConflict) {
+			w.t.Fatal(err)
+		}
+		if err := w.catalog.WaitFor(w.t.Context(), max(a.Revision, s.Revision()+1)); err != nil {
+			w.t.Fatal(err)
+		}
+	}
 }
 
 // madeUpStats are different for each creative, and the same each time.

@@ -46,9 +46,15 @@ type world struct {
 
 func newWorld(t testing.TB, edit func(*dashboard.Config)) *world {
 	t.Helper()
+	return newWorldOf(t, edit, catalog.Config{})
+}
+
+func newWorldOf(t testing.TB, edit func(*dashboard.Config), c catalog.Config) *world {
+	t.Helper()
 	w := &world{t: t, kv: memory.NewKV(), blobs: memory.NewBlobs(), log: &bytes.Buffer{}}
 	log := slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelError}))
-	w.catalog = catalog.New(w.kv, memory.NewKV(), catalog.Config{Log: log})
+	c.Log = log
+	w.catalog = catalog.New(w.kv, memory.NewKV(), c)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- w.catalog.Run(ctx) }()
