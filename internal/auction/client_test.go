@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"deckle/internal/auction"
 	"deckle/internal/auction/auctiontest"
@@ -133,4 +136,59 @@ func TestReadsNoMoreThanTheLimit(t *testing.T) {
 			t.Errorf("took %d bytes, want 2 MiB and a buffer", sent)
 		}
 	})
+}
+
+// What goes wrong below HTTP/1.1 ends as well, and is told apart from an answer.
+func TestTLSAndHTTP2Faults(t *testing.T) {
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		switch r.URL.Path {
+		case "/reset": // RST_STREAM
+			panic(http.ErrAbortHandler)
+		case "/reset-later":
+			_, _ = io.WriteString(w, good[:10])
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		case "/endless":
+			for _, err := io.WriteString(w, strings.Repeat(" ", 1<<16)); err == nil; {
+				_, err = io.WriteString(w, strings.Repeat(" ", 1<<16))
+			}
+		case "/trailers":
+			_, _ = io.WriteString(w, good)
+			w.Header().Set(http.TrailerPrefix+"X-A", "b")
+		}
+	}))
+	srv.EnableHTTP2 = true
+	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
+	srv.StartTLS()
+	defer srv.Close()
+	plainText := auctiontest.Listen(t, auctiontest.Replies(auctiontest.OK(good)))
+	hangs := auctiontest.Listen(t, auctiontest.Hang)
+
+	providers := []auction.Provider{}
+	want := map[string]auction.Status{}
+	add := func(name, url string, status auction.Status) {
+		providers = append(providers, auction.Provider{Name: name, Dialect: plain{url: url}, Timeout: 10 * time.Second})
+		want[name] = status
+	}
+	add("resets its stream", srv.URL+"/reset", auction.StatusTransport)
+	add("resets its stream within the answer", srv.URL+"/reset-later", auction.StatusTransport)
+	add("answers without end", srv.URL+"/endless", auction.StatusParse)
+	add("ends with trailers", srv.URL+"/trailers", auction.StatusBid)
+	add("speaks no TLS", strings.Replace(plainText, "http:", "https:", 1), auction.StatusTransport)
+	add("hangs within the handshake", strings.Replace(hangs, "http:", "https:", 1), auction.StatusTimeout)
+	h := house(auction.Config{Providers: providers})
+	h.Trust(srv.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs)
+	ctx, cancel := context.WithTimeout(t.Context(), 900*time.Millisecond) // before the handshake's own second
+	defer cancel()
+	if diff := cmp.Diff(want, statuses(h.Start(ctx, request()).Result())); diff != "" {
+		t.Errorf("statuses (-want +got):\n%s", diff)
+	}
+	h.Close()
+
+	stranger := house(auction.Config{Providers: []auction.Provider{{Name: "p", Dialect: plain{url: srv.URL}, Timeout: 10 * time.Second}}})
+	if got := statuses(stranger.Start(t.Context(), request()).Result())["p"]; got != auction.StatusTransport {
+		t.Errorf("a certificate that nobody vouches for: %s", got)
+	}
+	stranger.Close()
 }
