@@ -1,15 +1,13 @@
 package edge
 
 import (
-	"bufio"
 	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
-	"sync"
-
-	"github.com/klauspost/compress/gzip"
 )
 
 // A coding is a Content-Encoding (RFC 9110 section 8.4.1) that we read and write.
@@ -34,34 +32,91 @@ var codings = map[string]coding{
 	"identity": identity{},
 	"gzip":     gzipped{},
 	"x-gzip":   gzipped{},
+	"br":       brotlied{},
+	"zstd":     zstandard{},
+}
+
+// A wish is what Accept-Encoding says of a coding that we read.
+type wish struct {
+	name    string
+	weight  string // "0.5"; "" for none
+	refused bool
+}
+
+func (w wish) String() string {
+	if w.weight == "" {
+		return w.name
+	}
+	return w.name + ";q=" + w.weight
 }
 
 // readableCodings is an Accept-Encoding that asks for nothing that the reader did
-// not ask for and that we cannot read. What "*" says does not count for a coding
-// that is named (RFC 9110 section 12.5.3).
+// not ask for and that we cannot read, in the reader's order and with its weights.
 func readableCodings(accept []string) string {
-	named, wanted, others := false, false, false
+	var texts []string
+	named := false // one that is not identity
+	for _, w := range wishes(accept) {
+		if !w.refused || w.name == "identity" {
+			texts = append(texts, w.String())
+			named = named || w.name != "identity"
+		}
+	}
+	if !named {
+		return "identity"
+	}
+	return strings.Join(texts, ", ")
+}
+
+// wishes reads Accept-Encoding (RFC 9110 section 12.5.3): each coding once, and what
+// "*" says for those that are not named.
+func wishes(accept []string) (all []wish) {
+	var others *wish
 	for _, line := range accept {
 		for part := range strings.SplitSeq(strings.ToLower(line), ",") {
 			name, params, _ := strings.Cut(part, ";")
-			switch strings.TrimSpace(name) {
-			case "gzip", "x-gzip":
-				named, wanted = true, wanted || !refused(params)
-			case "*":
-				others = !refused(params)
+			w := wish{name: strings.TrimPrefix(strings.TrimSpace(name), "x-")}
+			w.weight, w.refused = weight(params)
+			if w.name == "*" {
+				others = &w
+			} else if w.name != "" && codings[w.name] != nil {
+				all = wishFor(all, w)
 			}
 		}
 	}
-	if wanted || others && !named {
-		return "gzip"
+	if others == nil || others.refused {
+		return all
 	}
-	return "identity"
+	for _, name := range []string{"gzip", "br", "zstd"} {
+		if !slices.ContainsFunc(all, func(w wish) bool { return w.name == name }) {
+			all = append(all, wish{name: name, weight: others.weight})
+		}
+	}
+	return all
 }
 
-// refused reports whether the parameters of a coding, in lower case, weigh it zero.
-func refused(params string) bool {
+// wishFor adds a wish. Of two for one coding that counts which does not refuse.
+func wishFor(all []wish, w wish) []wish {
+	i := slices.IndexFunc(all, func(other wish) bool { return other.name == w.name })
+	if i < 0 {
+		return append(all, w)
+	}
+	if all[i].refused {
+		all[i] = w
+	}
+	return all
+}
+
+// weight reads the parameters of a coding, in lower case. What is no weight is none.
+func weight(params string) (text string, refused bool) {
 	_, q, ok := strings.Cut(strings.ReplaceAll(params, " ", ""), "q=")
-	return ok && strings.Trim(q, "0.") == ""
+	if !ok || len(q) > 5 {
+		return "", false
+	}
+	value, err := strconv.ParseFloat(q, 64)
+	if err != nil || !(value >= 0 && value <= 1) {
+		return "", false
+	}
+	return q, value == 0
 }
 
 type identity struct{}
@@ -73,72 +128,6 @@ type plainEncoder struct{ io.Writer }
 
 func (plainEncoder) Flush() error { return nil }
 func (plainEncoder) Close() error { return nil }
-
-type gzipped struct{}
-
-func (gzipped) decode(r io.Reader) io.Reader {
-	return &bounded{in: &counter{r: r}, open: openMembers}
-}
-
-// members reads a gzip body of several members (RFC 1952 section 2.2). Bytes after
-// the last one that begin no other are passed over, as browsers do: some servers
-// pad.
-type members struct {
-	in *bufio.Reader
-	z  *gzip.Reader
-}
-
-func openMembers(r io.Reader) (io.Reader, error) {
-	in := bufio.NewReader(r)
-	z, err := gzip.NewReader(in)
-	if err != nil {
-		return nil, err
-	}
-	z.Multistream(false)
-	return &members{in, z}, nil
-}
-
-func (m *members) Read(p []byte) (int, error) {
-	n, err := m.z.Read(p)
-	if !errors.Is(err, io.EOF) {
-		return n, err
-	}
-	if n > 0 {
-		return n, nil // the end of this member is met again
-	}
-	if magic, err := m.in.Peek(2); err != nil || magic[0] != 0x1f || magic[1] != 0x8b {
-		_, err := io.Copy(io.Discard, m.in) // a body that breaks off is still broken
-		return 0, cmp.Or(err, io.EOF)
-	}
-	if err := m.z.Reset(m.in); err != nil {
-		return 0, err
-	}
-	m.z.Multistream(false)
-	return 0, nil
-}
-
-// gzipWriters are kept at a level that costs a page little time.
-var gzipWriters = sync.Pool{New: func() any {
-	w, _ := gzip.NewWriterLevel(nil, 4) // the level is valid
-	return w
-}}
-
-func (gzipped) encode(w io.Writer) encoder {
-	z := gzipWriters.Get().(*gzip.Writer)
-	z.Reset(w)
-	return &gzipEncoder{z}
-}
-
-type gzipEncoder struct{ *gzip.Writer }
-
-// Close ends the body and gives the writer back. The encoder of a page that is
-// cut off is never closed and left to the garbage collector.
-func (e *gzipEncoder) Close() error {
-	err := e.Writer.Close()
-	gzipWriters.Put(e.Writer)
-	e.Writer = nil
-	return err
-}
 
 // errBomb ends a body that grows out of all proportion when it is decoded.
 var errBomb = errors.New("decoded body is out of proportion")
@@ -161,31 +150,61 @@ type bounded struct {
 }
 
 func (b *bounded) Read(p []byte) (int, error) {
-	if b.out == nil {
-		out, err := b.open(b.in)
-		if errors.Is(err, io.EOF) && b.in.n == 0 {
-			return 0, io.EOF // an empty body is empty in every coding
-		}
-		if err != nil {
-			return 0, fmt.Errorf("decode page: %w", err)
-		}
-		b.out = out
-	}
-	n, err := b.out.Read(p)
+	n, err := b.decode(p)
 	b.n += int64(n)
+	if b.in.isEmpty {
+		return 0, io.EOF // in every coding
+	}
 	if b.n > freeSize && (b.n > maxSize || b.n/maxRatio > b.in.n) {
 		return 0, errBomb
 	}
 	return n, err
 }
 
+func (b *bounded) decode(p []byte) (int, error) {
+	if b.out == nil {
+		out, err := b.open(b.in)
+		if err != nil {
+			return 0, fmt.Errorf("decode page: %w", err)
+		}
+		b.out = out
+	}
+	return b.out.Read(p)
+}
+
 type counter struct {
-	r io.Reader
-	n int64
+	r       io.Reader
+	n       int64
+	isEmpty bool // it has ended without a byte
 }
 
 func (c *counter) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	c.n += int64(n)
+	c.isEmpty = c.n == 0 && errors.Is(err, io.EOF)
 	return n, err
+}
+
+// ending reads a decoded body to its end, and then on to the end of what it was
+// decoded from: a body that breaks off after its last byte of content is still broken.
+type ending struct {
+	out, in io.Reader
+	done    func() // when all of it has been read; may be nil
+	err     error  // sticky
+}
+
+func (e *ending) Read(p []byte) (int, error) {
+	if e.err != nil {
+		return 0, e.err
+	}
+	n, err := e.out.Read(p)
+	if !errors.Is(err, io.EOF) {
+		return n, err
+	}
+	_, err = io.Copy(io.Discard, e.in)
+	if err == nil && e.done != nil {
+		e.done()
+	}
+	e.err = cmp.Or(err, io.EOF)
+	return n, e.err
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"deckle/internal/edge"
 )
@@ -56,7 +57,7 @@ func TestUntouched(t *testing.T) {
 		"iso-2022-jp":             {200, header{"Content-Type": "text/html; charset=ISO-2022-JP"}},
 		"no-transform":            {200, header{"Cache-Control": "public, No-Transform"}},
 		"attachment":              {200, header{"Content-Disposition": `Attachment; filename="x.html"`}},
-		"an unknown coding":       {200, header{"Content-Encoding": "br"}},
+		"an unknown coding":       {200, header{"Content-Encoding": "deflate"}},
 		"two codings":             {200, header{"Content-Encoding": "gzip, gzip"}},
 		"second policy forbids":   {200, header{"Content-Security-Policy": "script-src * 'unsafe-inline', script-src 'none'"}},
 		"two codings, two lines":  {200, header{"Content-Encoding": "gzip", "+Content-Encoding": "br"}},
@@ -187,7 +188,7 @@ func TestOriginRequest(t *testing.T) {
 		}
 		for k, want := range map[string]string{
 			"If-None-Match": "", "If-Modified-Since": "", "Range": "", "If-Range": "", "X-Hop": "", "Forwarded": "",
-			"Accept-Encoding": "gzip", "Cookie": "a=b", "X-Forwarded-For": "203.0.113.9, 192.0.2.200, 192.0.2.7",
+			"Accept-Encoding": "zstd, br;q=0.9, gzip;q=0.5", "Cookie": "a=b", "X-Forwarded-For": "203.0.113.9, 192.0.2.200, 192.0.2.7",
 			"X-Forwarded-Proto": "https", "X-Forwarded-Host": "www.test",
 		} {
 			if v := got.Header.Get(k); v != want {
@@ -393,22 +394,69 @@ func unzipped(t *testing.T, s string) (string, error) {
 	return string(b), err
 }
 
-func TestGzip(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		// two members, as RFC 1952 allows
-		origin := answerWith(200, map[string]string{"Content-Encoding": "gzip"}, zipped(headPart)+zipped(bodyPart+lastPart))
-		w := newWorld(t, setup{}, origin, bids(0, "1"))
-		r := navigation("/x")
-		r.Header.Set("Accept-Encoding", "gzip, br")
-		a := w.get(t.Context(), r)
-		text, err := unzipped(t, a.body())
-		if err != nil || a.header.Get("Content-Encoding") != "gzip" || withoutOurs(text) != page {
-			t.Errorf("got %q, %v, header %v", text, err, a.header)
+// A coding comes out as it went in, with both holes filled.
+func TestCodings(t *testing.T) {
+	for name, body := range map[string]string{
+		"gzip": zipped(headPart) + zipped(bodyPart+lastPart), // two members, as RFC 1952 allows
+		"br":   edge.Encoded("br", page),
+		"zstd": edge.Encoded("zstd", headPart) + edge.Encoded("zstd", bodyPart+lastPart), // two frames
+	} {
+		bubble(t, func(t *testing.T) {
+			w := newWorld(t, setup{}, answerWith(200, map[string]string{"Content-Encoding": name}, body), bids(0, "1"))
+			r := navigation("/x")
+			r.Header.Set("Accept-Encoding", "gzip, br, zstd")
+			a := w.get(t.Context(), r)
+			text, err := edge.Decoded(name, a.body())
+			if err != nil || a.header.Get("Content-Encoding") != name || withoutOurs(text) != page {
+				t.Errorf("%s: got %q, %v, header %v", name, text, err, a.header)
+			}
+			if !strings.Contains(text, `data-deckle="bids"`) {
+				t.Errorf("%s: no bids in %q", name, text)
+			}
+		})
+	}
+}
+
+// What an origin has written so far is with the reader, in every coding, while the
+// origin still thinks; and so are slots and bids.
+func TestCodingsAreStreamed(t *testing.T) {
+	for _, name := range []string{"gzip", "br", "zstd"} {
+		bubble(t, func(t *testing.T) {
+			origin := func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "text/html; charset=utf-8")
+				w.Header().Set("Content-Encoding", name)
+				z := edge.NewEncoder(name, w)
+				for _, part := range []string{"<head></head>", "<body><p>text</p>"} {
+					_, _ = io.WriteString(z, part)
+					_ = z.Flush()
+					_ = http.NewResponseController(w).Flush()
+					wait(time.Second)
+				}
+				_, _ = io.WriteString(z, "</body>")
+				_ = z.Close()
+			}
+			w := newWorld(t, setup{}, origin, bids(300*ms, "1"))
+			a := w.get(t.Context(), navigation("/x"))
+			for text, at := range map[string]time.Duration{
+				"<head>": 0, `data-deckle="slots"`: 0, `data-deckle="bids"`: 300 * ms, "</head>": 300 * ms, "text</p>": time.Second, "</body>": 2 * time.Second,
+			} {
+				if got := whenDecoded(name, a, text); got != at {
+					t.Errorf("%s: %s was with the reader after %v, want %v", name, text, got, at)
+				}
+			}
+		})
+	}
+}
+
+// whenDecoded is answer.when for what is encoded.
+func whenDecoded(coding string, a *answer, text string) time.Duration {
+	for i := range a.parts {
+		so := answer{parts: a.parts[:i+1]}
+		if decoded, _ := edge.Decoded(coding, so.body()); strings.Contains(decoded, text) {
+			return a.parts[i].at
 		}
-		if !strings.Contains(text, `data-deckle="bids"`) {
-			t.Errorf("no bids in %q", text)
-		}
-	})
+	}
+	return -1
 }
 
 // The older name of the coding, and a coding that is none.
@@ -447,14 +495,17 @@ func TestGzipWithTrailingBytes(t *testing.T) {
 // A page that ends too early, or grows out of all proportion, does not look whole
 // to its reader.
 func TestBrokenBodiesAreCutOffVisibly(t *testing.T) {
-	whole := zipped(page)
-	for name, c := range map[string]struct{ coding, body, length string }{
-		"gzip cut off":         {"gzip", whole[:len(whole)-12], ""},
-		"gzip corrupt":         {"gzip", whole[:len(whole)-8] + "00000000", ""},
-		"not gzip at all":      {"gzip", page, ""},
-		"a bomb":               {"gzip", zipped("<!doctype html><body>") + strings.Repeat(zipped(strings.Repeat(" ", 1<<20)), 40), ""},
-		"shorter than it says": {"", page, "5000"},
-	} {
+	type body struct{ coding, body, length string }
+	cases := map[string]body{"shorter than it says": {"", page, "5000"}}
+	for _, coding := range []string{"gzip", "br", "zstd"} {
+		whole := edge.Encoded(coding, page)
+		cases[coding+" cut off"] = body{coding, whole[:len(whole)-12], ""}
+		cases[coding+" cut at its end"] = body{coding, whole[:len(whole)-1], ""}
+		cases[coding+" corrupt"] = body{coding, whole[:len(whole)/2] + "00000000" + whole[len(whole)/2+8:], ""}
+		cases[coding+", not at all"] = body{coding, page, ""}
+		cases[coding+", a bomb"] = body{coding, edge.Encoded(coding, "<!doctype html><body>"+strings.Repeat(" ", 40<<20)), ""}
+	}
+	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				header := map[string]string{"Content-Encoding": c.coding, "Content-Length": c.length}
@@ -465,13 +516,13 @@ func TestBrokenBodiesAreCutOffVisibly(t *testing.T) {
 				}
 				w := newWorld(t, setup{}, answerWith(200, header, c.body), bids(0, "1"))
 				r := navigation("/x")
-				r.Header.Set("Accept-Encoding", "gzip")
+				r.Header.Set("Accept-Encoding", "gzip, br, zstd")
 				a := w.get(t.Context(), r)
 				if !a.aborted {
 					t.Errorf("looks whole: %d bytes", len(a.body()))
 				}
-				if _, err := unzipped(t, a.body()); c.coding != "" && err == nil {
-					t.Error("is whole gzip")
+				if _, err := edge.Decoded(c.coding, a.body()); c.coding != "" && a.body() != "" && err == nil {
+					t.Error("is a whole body")
 				}
 				if len(a.body()) > 1<<20 {
 					t.Errorf("%d bytes of a bomb passed on", len(a.body()))

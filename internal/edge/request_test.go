@@ -101,7 +101,7 @@ func TestOwnPathsWhateverTheMethod(t *testing.T) {
 	})
 }
 
-// The origin is asked for gzip only where the reader takes it; where nothing goes
+// The origin is asked for what the reader takes and we can read; where nothing goes
 // in, for whatever the reader takes.
 func TestAcceptEncoding(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -110,28 +110,34 @@ func TestAcceptEncoding(t *testing.T) {
 	}{
 		"none":                   {nil, "identity"},
 		"empty":                  {[]string{""}, "identity"},
-		"browsers":               {[]string{"gzip, deflate, br, zstd"}, "gzip"},
-		"nothing that we read":   {[]string{"br, zstd, deflate"}, "identity"},
+		"browsers":               {[]string{"gzip, deflate, br, zstd"}, "gzip, br, zstd"},
+		"nothing that we read":   {[]string{"compress, dcz, deflate"}, "identity"},
 		"identity":               {[]string{"identity"}, "identity"},
-		"any case":               {[]string{"GZip"}, "gzip"},
+		"identity as well":       {[]string{"gzip, identity;q=0.5"}, "gzip, identity;q=0.5"},
+		"never identity":         {[]string{"identity;q=0, br"}, "identity;q=0, br"},
+		"nothing at all":         {[]string{"identity;q=0"}, "identity"},
+		"any case":               {[]string{"GZip, BR;Q=0.5"}, "gzip, br;q=0.5"},
 		"its older name":         {[]string{"x-gzip"}, "gzip"},
-		"anything":               {[]string{"*"}, "gzip"},
-		"anything with weight":   {[]string{"br, *;q=0.1"}, "gzip"},
-		"in a second line":       {[]string{"br", "gzip"}, "gzip"},
+		"anything":               {[]string{"*"}, "gzip, br, zstd"},
+		"anything with weight":   {[]string{"br, *;q=0.1"}, "br, gzip;q=0.1, zstd;q=0.1"},
+		"in a second line":       {[]string{"br", "gzip"}, "br, gzip"},
 		"weight zero":            {[]string{"gzip;q=0"}, "identity"},
 		"weight 0.000":           {[]string{"gzip; q=0.000"}, "identity"},
 		"weight with spaces":     {[]string{"gzip ; q = 0"}, "identity"},
-		"weight above zero":      {[]string{"gzip;q=0.001"}, "gzip"},
-		"weight one":             {[]string{"gzip;q=1.0"}, "gzip"},
+		"weight above zero":      {[]string{"gzip;q=0.001"}, "gzip;q=0.001"},
+		"weight one":             {[]string{"gzip;q=1.0"}, "gzip;q=1.0"},
 		"weight ten":             {[]string{"gzip;q=10"}, "gzip"}, // no weight at all, and not zero
+		"no number":              {[]string{"gzip;q=x, br;q=NaN, zstd;q=0.1234567"}, "gzip, br, zstd"},
 		"anything but":           {[]string{"*;q=0"}, "identity"},
-		"zero, in a second line": {[]string{"br", "gzip;q=0"}, "identity"},
-		"refused by name":        {[]string{"gzip;q=0, *"}, "identity"},
-		"refused by name, after": {[]string{"*, br", "gzip;q=0"}, "identity"},
+		"zero, in a second line": {[]string{"br", "gzip;q=0"}, "br"},
+		"refused by name":        {[]string{"gzip;q=0, *"}, "br, zstd"},
+		"refused by name, after": {[]string{"*, br", "gzip;q=0"}, "br, zstd"},
 		"one of its two names":   {[]string{"gzip, x-gzip;q=0"}, "gzip"},
+		"the other of them":      {[]string{"x-gzip;q=0, gzip"}, "gzip"},
 		"a capital Q":            {[]string{"gzip;Q=0"}, "identity"},
 		"another's weight":       {[]string{"br;q=0, gzip"}, "gzip"},
 		"a name that is longer":  {[]string{"gzipped"}, "identity"},
+		"twice":                  {[]string{"gzip, gzip;q=0.5"}, "gzip"},
 	} {
 		bubble(t, func(t *testing.T) {
 			var got http.Header
