@@ -14,8 +14,13 @@ import (
 	"deckle/web"
 )
 
-// The budget of the page plane's contract for the GPT part.
-const maxClientBytes = 6 << 10
+// Budgets of the contracts: what a page loads, gzipped, and what every page has in it.
+const (
+	maxClientBytes   = 6 << 10
+	maxReaderBytes   = 6 << 10
+	maxMagazineBytes = 14 << 10
+	maxRunnerBytes   = 1200
+)
 
 func get(method, path, accept string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, path, nil)
@@ -27,27 +32,51 @@ func get(method, path, accept string) *httptest.ResponseRecorder {
 	return w
 }
 
-func TestClientIsSmallAndCachedForEver(t *testing.T) {
-	w := get(http.MethodGet, web.ClientPath(), "br, gzip;q=0.8")
-	if w.Code != http.StatusOK {
-		t.Fatalf("GET %s: status %d", web.ClientPath(), w.Code)
-	}
-	for key, want := range map[string]string{
-		"Cache-Control":          "public, max-age=31536000, immutable",
-		"Content-Encoding":       "gzip",
-		"Content-Type":           "text/javascript; charset=utf-8",
-		"Vary":                   "Accept-Encoding",
-		"X-Content-Type-Options": "nosniff",
+func TestScriptsAreSmallAndCached(t *testing.T) {
+	const forEver = "public, max-age=31536000, immutable"
+	for _, tt := range []struct {
+		path, cacheControl string
+		budget             int
+	}{
+		{web.ClientPath(), forEver, maxClientBytes},
+		{web.ReaderPath(), forEver, maxReaderBytes},
+		{web.MagazinePath(), forEver, maxMagazineBytes},
+		{web.TagPath, "public, max-age=600, stale-while-revalidate=86400", maxReaderBytes},
 	} {
-		if got := w.Header().Get(key); got != want {
-			t.Errorf("%s = %q, want %q", key, got, want)
+		w := get(http.MethodGet, tt.path, "br, gzip;q=0.8")
+		if w.Code != http.StatusOK {
+			t.Fatalf("GET %s: status %d", tt.path, w.Code)
+		}
+		for key, want := range map[string]string{
+			"Access-Control-Allow-Origin":  "*",
+			"Cache-Control":                tt.cacheControl,
+			"Content-Encoding":             "gzip",
+			"Content-Type":                 "text/javascript; charset=utf-8",
+			"Cross-Origin-Resource-Policy": "cross-origin",
+			"Vary":                         "Accept-Encoding",
+			"X-Content-Type-Options":       "nosniff",
+		} {
+			if got := w.Header().Get(key); got != want {
+				t.Errorf("%s: %s = %q, want %q", tt.path, key, got, want)
+			}
+		}
+		if n := w.Body.Len(); n > tt.budget {
+			t.Errorf("%s has %d bytes gzipped, its budget is %d", tt.path, n, tt.budget)
+		}
+		code := unzip(t, w.Body)
+		if plain := get(http.MethodGet, tt.path, "gzip;q=0").Body.String(); plain != code {
+			t.Errorf("%s gzipped is not what it is plain", tt.path)
+		}
+		sum := sha256.Sum256([]byte(code))
+		if tt.cacheControl == forEver && !strings.HasSuffix(tt.path, "-"+hex.EncodeToString(sum[:8])+".js") {
+			t.Errorf("%s is not named by its content", tt.path)
 		}
 	}
-	if n := w.Body.Len(); n > maxClientBytes {
-		t.Errorf("the client has %d bytes gzipped, its budget is %d", n, maxClientBytes)
-	}
+}
 
-	z, err := gzip.NewReader(w.Body)
+func unzip(t *testing.T, r io.Reader) string {
+	t.Helper()
+	z, err := gzip.NewReader(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,12 +84,18 @@ func TestClientIsSmallAndCachedForEver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if plain := get(http.MethodGet, web.ClientPath(), "gzip;q=0").Body.String(); plain != string(code) {
-		t.Error("the gzipped client is not the plain one")
+	return string(code)
+}
+
+// The tag's script is the reader plane's, and that one knows which magazine goes
+// with it.
+func TestScriptsBelongTogether(t *testing.T) {
+	reader := get(http.MethodGet, web.ReaderPath(), "").Body.String()
+	if get(http.MethodGet, web.TagPath, "").Body.String() != reader {
+		t.Errorf("%s is not %s", web.TagPath, web.ReaderPath())
 	}
-	sum := sha256.Sum256(code)
-	if want := "/_deckle/client-" + hex.EncodeToString(sum[:8]) + ".js"; web.ClientPath() != want {
-		t.Errorf("ClientPath() = %s, want the name of its content, %s", web.ClientPath(), want)
+	if !strings.Contains(reader, web.MagazinePath()) {
+		t.Errorf("%s does not load %s", web.ReaderPath(), web.MagazinePath())
 	}
 }
 
@@ -92,8 +127,8 @@ func TestHeadIsGetWithoutBody(t *testing.T) {
 
 func TestRunnersCanBeInlined(t *testing.T) {
 	for name, runner := range map[string]string{"slots": web.SlotsRunner(), "bids": web.BidsRunner()} {
-		if len(runner) > 1<<10 {
-			t.Errorf("%s: %d bytes in every page, want at most 1 KiB", name, len(runner))
+		if len(runner) > maxRunnerBytes {
+			t.Errorf("%s: %d bytes in every page, want at most %d", name, len(runner), maxRunnerBytes)
 		}
 		// What changes the state of the HTML tokenizer inside a script element.
 		for _, bad := range []string{"</script", "<script", "<!--", "-->"} {

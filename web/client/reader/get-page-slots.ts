@@ -1,32 +1,25 @@
 import {isRecord} from '../is-record.ts';
+import {chooseFormat} from './choose-format.ts';
 import {isId} from './read-pin.ts';
 import type {PageSlot} from './types.ts';
 
 const MAX_SIDE = 10_000;
 
 /**
- * The magazine slots that the edge has written into a page (`__ts_ad_slots`). Of
- * a slot's formats the largest is asked for that is no wider than the viewport,
- * or else the narrowest.
+ * The magazine slots that the edge has written into a page (`__ts_ad_slots`), in
+ * the size that fits the viewport.
  */
 export const getPageSlots = (value: unknown, viewportWidth: number): PageSlot[] => {
   const slots: PageSlot[] = [];
   for (const entry of Array.isArray(value) ? value : []) {
     if (!isRecord(entry) || entry.kind !== 'magazine' || !isId(entry.id)) continue;
     const {id, div_id: divId, formats} = entry;
-    const format = chooseFormat(formats, viewportWidth);
-    if (typeof divId !== 'string' || !format) continue;
-    const [w, h] = format;
+    const sizes = (Array.isArray(formats) ? formats : []).filter(isFormat);
+    const [w, h] = chooseFormat(sizes, viewportWidth) ?? [];
+    if (typeof divId !== 'string' || !w || !h) continue;
     slots.push({id, w, h, find: (doc) => doc.getElementById(divId)});
   }
   return slots;
-};
-
-const chooseFormat = (formats: unknown, viewportWidth: number): [number, number] | undefined => {
-  const sizes = (Array.isArray(formats) ? formats : []).filter(isFormat);
-  const fitting = sizes.filter(([w]) => w <= viewportWidth);
-  const largest = fitting.sort(([w, h], [w2, h2]) => w2 * h2 - w * h)[0];
-  return largest ?? sizes.sort(([w], [w2]) => w - w2)[0];
 };
 
 const isFormat = (value: unknown): value is [number, number] =>

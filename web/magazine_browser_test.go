@@ -1,0 +1,215 @@
+package web_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/heapprofiler"
+	"github.com/chromedp/cdproto/memory"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"deckle/internal/sim/browser"
+)
+
+// The magazine's place is kept free while it is on its way, and nothing moves when
+// it comes.
+func TestNothingShifts(t *testing.T) {
+	t.Parallel()
+	s := startReaderSite(t, readerPage{
+		first: `<script>window.shift = 0; new PerformanceObserver((list) => { for (const e of list.getEntries()) shift += e.value }).observe({type: 'layout-shift', buffered: true})</script>`,
+		body:  `<div id="div-sidebar"></div><p>` + strings.Repeat("text below it ", 200) + `</p>`,
+	})
+	p := openMagazine(t, browser.Start(t), s, browser.Desktop())
+	browser.Eval[any](p, `void `+corner+`.click()`)
+	press(p, kb.Escape)
+	p.WaitFor(isClosed)
+	browser.Eval[any](p, frames)
+	if shift := browser.Eval[float64](p, `shift`); shift > 0 {
+		t.Errorf("layout shift %v, want none", shift)
+	}
+}
+
+const frames = `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 100))))`
+
+// On every screen the whole magazine is on it, its controls are large enough for a
+// finger, and nothing is wider than its page.
+func TestScreens(t *testing.T) {
+	t.Parallel()
+	b := browser.Start(t)
+	for name, view := range map[string]browser.View{
+		"small phone": {Width: 360, Height: 640}, "phone": browser.Phone(), "landscape phone": {Width: 844, Height: 390},
+		"tiny": {Width: 320, Height: 480}, "tablet": {Width: 820, Height: 1180}, "laptop": browser.Desktop(), "wide": {Width: 2560, Height: 1200},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := startReaderSite(t, readerPage{})
+			p := openMagazine(t, b, s, view)
+			for page := range 5 {
+				p.WaitFor(`Math.abs(` + here + `.getBoundingClientRect().left - ` + root + `.querySelector('.pages').getBoundingClientRect().left) < 1 && ` + here + `.getAttribute('aria-label') === 'Page ` + fmt.Sprint(page+1) + ` of 5'`)
+				browser.Eval[any](p, moved)
+				wrong := browser.Eval[[]string](p, `(() => {
+					const wrong = [], dialog = `+dialog+`, page = `+here+`;
+					const inside = (e, what) => { const r = e.getBoundingClientRect();
+						if (r.left < -1 || r.top < -1 || r.right > innerWidth + 1 || r.bottom > innerHeight + 1) wrong.push(what + ' leaves the screen: ' + JSON.stringify(r)) };
+					inside(page, 'page');
+					for (const e of dialog.querySelectorAll('button')) {
+						inside(e, e.className);
+						const {width, height} = e.getBoundingClientRect();
+						if (Math.min(width, height) < 44) wrong.push(e.className + ' is ' + width + 'x' + height);
+					}
+					for (const e of page.querySelectorAll('.tag, .headline, .sub, .body, .cta')) {
+						const {left, right} = e.getBoundingClientRect(), box = page.getBoundingClientRect();
+						if (left < box.left || right > box.right + 1) wrong.push(e.className + ' leaves its page');
+						if (e.scrollWidth > e.clientWidth + 1) wrong.push(e.className + ' is cut off');
+					}
+					return wrong;
+				})()`)
+				for _, w := range wrong {
+					t.Errorf("page %d: %s", page, w)
+				}
+				press(p, kb.ArrowRight)
+			}
+		})
+	}
+}
+
+// moved is when nothing moves any more but the hint.
+const moved = `Promise.all([...` + dialog + `.getAnimations({subtree: true})].filter((a) => a.timeline === document.timeline && a.animationName !== 'hint').map((a) => a.finished.catch(() => {}))).then(() => ` + frames + `)`
+
+// Every shape of slot shows the headline whole, and a corner that has been folded.
+func TestShapes(t *testing.T) {
+	t.Parallel()
+	var body string
+	s := startReaderSite(t, readerPage{tag: true})
+	s.change(func(s *readerSite) {
+		for _, size := range [][2]int{{728, 90}, {970, 250}, {300, 250}, {336, 280}, {300, 600}, {160, 600}, {320, 100}, {320, 50}} {
+			id := fmt.Sprintf("s%dx%d", size[0], size[1])
+			body += fmt.Sprintf(`<p><div data-deckle-slot=%q data-w="%d" data-h="%d"></div>`, id, size[0], size[1])
+			s.winners[id] = winner{creative: "c" + id, campaign: "k", json: ferry}
+		}
+		s.page.body = body
+	})
+	p := browser.Start(t).Open(t, s.url, browser.View{Width: 1100, Height: 2600})
+	p.WaitFor(`document.querySelectorAll('deckle-magazine').length === 8`)
+	browser.Eval[any](p, `void document.querySelectorAll('deckle-magazine').forEach((m) => { m.dataset.pinnedPage = '0'; m.creative = m.creative })`)
+	p.WaitFor(allReady)
+	browser.Eval[any](p, frames)
+	for _, w := range browser.Eval[[]string](p, `[...document.querySelectorAll('deckle-magazine')].flatMap((m) => {
+		const wrong = [], slot = m.parentElement.dataset.deckleSlot, q = (s) => m.shadowRoot.querySelector(s);
+		const page = q('.page').getBoundingClientRect(), headline = q('.headline'), h = headline.getBoundingClientRect();
+		if (headline.scrollHeight > headline.clientHeight + 2) wrong.push('headline is cut off');
+		if (h.top < page.top || h.bottom > page.bottom || h.right > page.right) wrong.push('headline leaves the slot');
+		if (parseFloat(getComputedStyle(headline).fontSize) < 13) wrong.push('headline is too small');
+		const flap = q('.flap').getBoundingClientRect(), side = Math.max(12, 0.06 * Math.min(page.width, page.height));
+		if (Math.abs(flap.width - side) > 0.6 || Math.abs(flap.right - page.right) > 0.6 || Math.abs(flap.top - page.top) > 0.6) wrong.push('flap ' + JSON.stringify(flap));
+		if (getComputedStyle(q('.leaf')).clipPath.split(',').length !== 6) wrong.push('not clipped');
+		return wrong.map((w) => slot + ': ' + w);
+	})`) {
+		t.Error(w)
+	}
+	p.Screenshot("shapes")
+}
+
+// Pages of a magazine bound on the right follow one another from right to left.
+func TestRightToLeft(t *testing.T) {
+	t.Parallel()
+	b := browser.Start(t)
+	for name, tt := range map[string]struct{ html, json, writing, position string }{
+		"Arabic":            {`lang="ar" dir="rtl"`, arabic, "horizontal-tb", "الصفحة 2 من 3"},
+		"vertical Japanese": {`lang="ja" style="writing-mode: vertical-rl"`, ryokan, "vertical-rl", "3ページ中2ページ"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := startReaderSite(t, readerPage{html: tt.html})
+			s.change(func(s *readerSite) { s.winners["sidebar-1"] = winner{creative: "c", campaign: "k", json: tt.json} })
+			p := openMagazine(t, b, s, browser.Desktop())
+			press(p, kb.ArrowLeft)
+			p.WaitFor(here + `.getAttribute('aria-label') === '` + tt.position + `' && ` + root + `.querySelector('.status').textContent === '` + tt.position + `'`)
+			browser.Eval[any](p, moved)
+			got := browser.Eval[string](p, `getComputedStyle(`+here+`.querySelector('.text')).writingMode`)
+			if got != tt.writing {
+				t.Errorf("text is %s, want %s", got, tt.writing)
+			}
+			browser.Eval[any](p, `void `+corner+`.click()`)
+			p.WaitFor(openClip() + ` === '` + folded6 + `'`)
+			side := browser.Eval[string](p, `((f, p) => Math.abs(f.left - p.left) < 1 && Math.abs(f.top - p.top) < 1 ? 'left' : 'elsewhere')(`+here+`.querySelector('.flap').getBoundingClientRect(), `+here+`.getBoundingClientRect())`)
+			if side != "left" {
+				t.Errorf("the flap is %s, want it at the outer corner, on the left", side)
+			}
+			press(p, kb.ArrowRight)
+			p.WaitFor(root + `.querySelector('.pages .page').matches(':not([inert])')`)
+		})
+	}
+}
+
+// Readers who do not want motion see none.
+func TestReducedMotion(t *testing.T) {
+	t.Parallel()
+	s := startReaderSite(t, readerPage{first: `<script>matchMedia = ((match) => (q) => q.includes('reduced-motion: reduce') ? {matches: true} : match.call(window, q))(matchMedia)</script>`})
+	p := openMagazine(t, browser.Start(t), s, browser.Desktop())
+	if n := browser.Eval[int](p, root+`.querySelector('.stage').getAnimations().length`); n > 0 {
+		t.Errorf("%d animations of the stage", n)
+	}
+	got := browser.Eval[string](p, `(`+magazine+`.collapse(), String(`+dialog+`.open))`)
+	if got != "false" {
+		t.Error("the dialog is still open")
+	}
+}
+
+// A creative of which a newer version has fewer pages opens at its last.
+func TestFoldedPageBeyondTheEnd(t *testing.T) {
+	t.Parallel()
+	s := startReaderSite(t, readerPage{})
+	p := browser.Start(t).Open(t, s.url, browser.Desktop())
+	p.WaitFor(shownInSlot)
+	browser.Eval[any](p, `void (`+magazine+`.dataset.pinnedPage = '11', `+magazine+`.creative = `+magazine+`.creative, `+magazine+`.expand())`)
+	p.WaitFor(isOpen + ` && ` + here + `.getAttribute('aria-label') === 'Page 5 of 5' && ` + openClip() + ` === '` + folded6 + `'`)
+}
+
+// Opening and closing leaves nothing behind.
+func TestMemoryIsFlat(t *testing.T) {
+	t.Parallel()
+	cycles := 200
+	if os.Getenv("DECKLE_SLOW") == "" {
+		cycles = 40
+	}
+	s := startReaderSite(t, readerPage{first: `<script>Element.prototype.animate = undefined</script>`})
+	p := openMagazine(t, browser.Start(t), s, browser.Desktop())
+	cycle := func(n int) counters {
+		browser.Eval[any](p, fmt.Sprintf(`(async () => { for (let i = 0; i < %d; i++) {
+			const m = %s; m.expand(i %% 5); await new Promise((d) => setTimeout(d)); %s.click(); m.collapse(); await new Promise((d) => setTimeout(d));
+		} })()`, n, magazine, corner))
+		return count(t, p)
+	}
+	first := cycle(cycles / 4)
+	if last := cycle(cycles); last.nodes > first.nodes+20 || last.listeners > first.listeners+10 || last.heap > first.heap+first.heap/5 {
+		t.Errorf("after %d cycles %+v, before %+v", cycles, last, first)
+	}
+}
+
+type counters struct{ nodes, listeners, heap int64 }
+
+// count counts what is left after the garbage has been collected.
+func count(t *testing.T, p *browser.Page) counters {
+	t.Helper()
+	var c counters
+	p.Do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		if _, err := cdp.Call(ctx, target, heapprofiler.CollectGarbage, cdp.Empty{}); err != nil {
+			return err
+		}
+		dom, err := cdp.Call(ctx, target, memory.GetDOMCounters, cdp.Empty{})
+		if err != nil {
+			return err
+		}
+		heap, err := cdp.Call(ctx, target, runtime.GetHeapUsage, cdp.Empty{})
+		c = counters{nodes: dom.Nodes, listeners: dom.JsEventListeners, heap: int64(heap.UsedSize)}
+		return err
+	}))
+	return c
+}
