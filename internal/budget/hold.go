@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -84,8 +85,23 @@ func (h *holds) add(id uint64, one hold, now time.Time) bool {
 		return false
 	}
 	s.byID[id] = one
+	if len(s.due) == cap(s.due) {
+		s.compact()
+	}
 	s.due = append(s.due, due{id, one.until})
 	return true
+}
+
+// compact drops the ends of holds that have ended before: paid, given back. What is
+// left takes at most half of the room.
+func (s *holdShard) compact() {
+	live := s.due[:0]
+	for _, d := range s.due[s.head:] {
+		if one, ok := s.byID[d.id]; ok && one.until == d.until {
+			live = append(live, d)
+		}
+	}
+	s.due, s.head = slices.Grow(live, len(live)+64), 0
 }
 
 // take removes a hold.

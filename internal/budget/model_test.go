@@ -585,7 +585,7 @@ func TestBudgetsHoldWhateverHappens(t *testing.T) {
 	t.Parallel()
 	histories := 4
 	if os.Getenv("DECKLE_SLOW") != "" {
-		histories = 400
+		histories = 100
 	}
 	counted := map[string]int{}
 	runs := 0

@@ -103,6 +103,11 @@ func (b *Book) Reserve(campaign *catalog.Campaign, advertiser *catalog.Advertise
 		if taken.leases[i] = l.reserve(price); taken.leases[i] == nil {
 			taken.end(false)
 			b.want(l)
+			for _, other := range purse.lines[i+1:] {
+				if other.short() {
+					b.want(other) // so that they come together
+				}
+			}
 			b.metrics.refuse(refusal(l.kind))
 			return nil, false
 		}
