@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"os"
@@ -17,12 +18,14 @@ import (
 	"deckle/internal/config"
 	"deckle/internal/sim"
 	"deckle/internal/sim/desk"
+	"deckle/internal/sim/readers"
 )
 
 type demoCmd struct {
 	Listen  string      `help:"Address of the magazine, with Deckle in front." default:"127.0.0.1:8080"`
 	Admin   string      `help:"Address of metrics and health." default:"127.0.0.1:8081"`
 	Latency demoLatency `help:"How long the parts of the world take." default:"prebid=80ms,origin=40ms,gpt=30ms"`
+	Readers int         `name:"simulate-readers" help:"How many readers open pages beside you, up to 1000, so that the reports live." default:"0"`
 }
 
 // demoLatency keeps the default of each part that a flag does not name.
@@ -61,8 +64,34 @@ func (c *demoCmd) Run(ctx context.Context, out io.Writer) (err error) {
 	if err := c.guide(out, world, cfg); err != nil {
 		return err
 	}
+	if c.Readers > 0 {
+		waitForReaders := inBackground(ctx, func(ctx context.Context) error { return simulateReaders(ctx, c.Readers, "http://"+listen) })
+		defer func() { err = errors.Join(err, waitForReaders()) }()
+	}
 	loopback := netip.PrefixFrom(netip.AddrFrom4([4]byte{127}), 8)
 	return run(ctx, cfg, options{noticesTo: []netip.Prefix{loopback}, stock: stockDesk})
+}
+
+// simulateReaders has readers open pages of the magazine behind url until ctx is
+// done: each about every four seconds, from an address of its own.
+func simulateReaders(ctx context.Context, n int, url string) error {
+	if n > 1000 {
+		return fmt.Errorf("--simulate-readers is %d: 1000 are the most", n)
+	}
+	pages := []readers.Page{{URL: url + "/", Imps: []readers.Imp{{ID: "home_magazine", W: 320, H: 420}}}}
+	for _, path := range sim.Articles() {
+		pages = append(pages, readers.Page{URL: url + path, Imps: []readers.Imp{
+			{ID: "article_magazine", W: 600, H: 420}, {ID: "article_aside", W: 300, H: 250},
+		}})
+	}
+	reader := func(i int) *readers.Reader {
+		return &readers.Reader{
+			Client: readers.Client(i), Server: url, Pub: desk.Site, Rand: rand.New(rand.NewPCG(rand.Uint64(), uint64(i))),
+			Habits: readers.Habits{View: 0.7, Click: 0.12, CTA: 0.2, Fold: 0.25, Unfold: 0.1},
+		}
+	}
+	readers.Stream(ctx, n, 4*time.Second, reader, func(r *rand.Rand) readers.Page { return pages[r.IntN(len(pages))] })
+	return nil
 }
 
 // stockDesk imports what the demo's sales desk sells.

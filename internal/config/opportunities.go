@@ -247,9 +247,6 @@ func (o *opportunities) readSlot(t *table) {
 			o.doc.refuse(join(t.path, u.key), u.what)
 		}
 	}
-	if s.Kind == deckle.Magazine {
-		o.doc.warnf(o.doc.at(t.path+".kind"), t.path+".kind", "", "nothing fills magazine slots yet")
-	}
 	if first, dup := o.ids[id]; dup && id != "" {
 		o.doc.errorf(o.doc.at(t.path+".id"), t.path+".id", "give each slot its own", "%q is the id of %s already", id, o.paths[first])
 	} else {

@@ -61,8 +61,8 @@ func TestEveryKeyOfATemplate(t *testing.T) {
 	if diff := cmp.Diff(slots, got.Slots, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("slots (-want +got):\n%s", diff)
 	}
-	if len(problems.Errors()) > 0 || len(problems) != 1 {
-		t.Errorf("problems: %v, want one warning of the magazine slot", problems)
+	if len(problems) > 0 {
+		t.Errorf("problems: %v", problems)
 	}
 }
 

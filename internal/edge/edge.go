@@ -14,6 +14,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -251,6 +252,11 @@ func (v *visit) deadline() time.Time { return v.arrived.Add(v.template.AuctionTi
 
 // holdUntil is when the end of head stops waiting for bids.
 func (v *visit) holdUntil() time.Time { return v.arrived.Add(v.template.HeadHold) }
+
+// hasMagazine reports whether the reader plane has a slot to fill.
+func (v *visit) hasMagazine() bool {
+	return slices.ContainsFunc(v.slots, func(s deckle.Slot) bool { return s.Kind == deckle.Magazine })
+}
 
 func (v *visit) gptSlots() []deckle.Slot {
 	var gpt []deckle.Slot

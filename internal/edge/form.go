@@ -32,15 +32,26 @@ type clientEntry struct {
 	ClientOptions
 }
 
-// slotsHole is hole 1: the slots of the page, and the client.
+// readerEntry tells the runner which script fills the magazine slots, and for which
+// site it asks.
+type readerEntry struct {
+	Src string `json:"src"`
+	Pub string `json:"pub"`
+}
+
+// slotsHole is hole 1: the slots of the page, and the scripts.
 func (v *visit) slotsHole(now time.Time, nonce string) []byte {
 	block := struct {
 		Slots  []slotEntry  `json:"slots"`
 		Skip   string       `json:"skip,omitempty"`
 		Client *clientEntry `json:"client,omitempty"`
+		Reader *readerEntry `json:"reader,omitempty"`
 	}{Slots: v.slotEntries(now), Skip: v.skip()}
 	if v.client() {
 		block.Client = &clientEntry{Src: web.ClientPath(), ClientOptions: v.site.Client}
+		if v.hasMagazine() {
+			block.Reader = &readerEntry{Src: web.ReaderPath(), Pub: v.site.ID}
+		}
 	}
 	return hole("slots", block, slotsRunner(), nonce)
 }

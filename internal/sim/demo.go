@@ -40,6 +40,15 @@ func (w *World) Config(o ConfigOptions) string {
 	return b.String()
 }
 
+// Articles are the paths of the magazine's articles, the latest first.
+func Articles() []string {
+	var paths []string
+	for _, a := range articles() {
+		paths = append(paths, a.Path())
+	}
+	return paths
+}
+
 // SampleArticle is the path of an article with every kind of slot: one that goes to
 // the house, since its only bid is low, and others that go to the exchange.
 const SampleArticle = "/2026/11/night-ferry/"
