@@ -88,7 +88,7 @@ type ranked struct {
 // each the runner-up that sets its price should it win.
 func auction(p *Pipeline) {
 	p.ranking = p.ranking[:0]
-	if p.Site.Status == catalog.Warmup || p.stale {
+	if p.Site.Status == catalog.Warmup {
 		return
 	}
 	p.scoreAll()

@@ -3,6 +3,7 @@ package serve_test
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -62,8 +63,13 @@ func (r *trial) begin(p *serve.Pipeline) {
 		Parent:    r.taxonomy.Parent,
 		Pace: func(_ *catalog.Site, campaigns []*catalog.Campaign, held []bool, _ rand.Source, _ time.Time) {
 			for i, c := range campaigns {
-				held[i] = r.held[c.ID]
+				if r.held[c.ID] {
+					held[i] = true
+				}
 				r.asked = append(r.asked, c.ID)
+			}
+			if len(held) != len(campaigns) {
+				r.asked = append(r.asked, "a list of another length")
 			}
 		},
 		Reserve: func(c *catalog.Campaign, a *catalog.Advertiser, price deckle.Money, id string, _ time.Time) ([]string, bool) {
@@ -276,16 +282,14 @@ func drawBatch(rt *rapid.T, d *catalog.Document) *serve.Batch {
 // neither the steps nor their order, finds nothing wrong.
 func TestDecisions(t *testing.T) {
 	reached := map[string]int{}
+	used := serve.NewPipeline(serve.Market{}) // by one batch after another, of all worlds
 	check := func(rt *rapid.T) {
 		r := drawTrial(t, rt)
-		p := serve.NewPipeline(serve.Market{})
-		first := fmt.Sprintf("%+v", flat(r.run(p)))
-		// With memory of another batch, and of the same one.
-		r.run(p)
-		if again := fmt.Sprintf("%+v", flat(r.run(p))); again != first {
+		first := fmt.Sprintf("%+v", flat(r.run(used)))
+		if again := fmt.Sprintf("%+v", flat(r.run(used))); again != first {
 			rt.Fatalf("decided\n%s\nthen\n%s", first, again)
 		}
-		p = serve.NewPipeline(serve.Market{})
+		p := serve.NewPipeline(serve.Market{})
 		r.begin(p)
 		d, explained := p.Explain(r.question)
 		if fresh := fmt.Sprintf("%+v", flat(d)); fresh != first {
@@ -350,6 +354,7 @@ func (r *trial) judge(t *rapid.T, d *serve.Decision) {
 	}
 	r.judgeStalePins(t, d)
 	candidates := r.candidates()
+	r.judgePace(t, candidates)
 	r.judgePins(t, d, candidates)
 	r.judgeAuctions(t, d, candidates)
 }
@@ -414,6 +419,20 @@ func (r *trial) judgeStalePins(t *rapid.T, d *serve.Decision) {
 	}
 	if !slices.Equal(d.StalePins, want) && len(want)+len(d.StalePins) > 0 {
 		t.Fatalf("stale pins %v, want %v", d.StalePins, want)
+	}
+}
+
+// judgePace: the pace is asked once about each campaign that may be shown, and about
+// no other.
+func (r *trial) judgePace(t *rapid.T, candidates map[string]*rival) {
+	want := map[string]bool{}
+	for _, c := range candidates {
+		if c.fate != "capped" {
+			want[c.Campaign.ID] = true
+		}
+	}
+	if got := slices.Sorted(slices.Values(r.asked)); !slices.Equal(got, slices.Sorted(maps.Keys(want))) {
+		t.Fatalf("the pace was asked about %v, want %v", got, want)
 	}
 }
 
