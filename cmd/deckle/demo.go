@@ -16,6 +16,7 @@ import (
 
 	"deckle/internal/catalog"
 	"deckle/internal/config"
+	"deckle/internal/dashboard/access"
 	"deckle/internal/sim"
 	"deckle/internal/sim/desk"
 	"deckle/internal/sim/readers"
@@ -135,6 +136,10 @@ func free(ctx context.Context, flag, addr string) (string, error) {
 	return ln.Addr().String(), nil
 }
 
+// demoPassword opens the demo's dashboard, which listens on this machine alone unless
+// somebody asks for another address.
+const demoPassword = "slow lines"
+
 // demoConfig writes the demo's two files into dir and loads them as serve would.
 func demoConfig(world *sim.World, dir, listen, admin string) (*config.Config, error) {
 	host, _, err := net.SplitHostPort(listen)
@@ -148,9 +153,14 @@ func demoConfig(world *sim.World, dir, listen, admin string) (*config.Config, er
 	file := filepath.Join(dir, "deckle.toml")
 	text := world.Config(sim.ConfigOptions{
 		Listen: listen, AdminListen: admin, Hosts: hosts,
-		TemplateFile: "creative-opportunities.toml", DataDir: filepath.Join(dir, "data"),
+		TemplateFile: "creative-opportunities.toml", DataDir: filepath.Join(dir, "data"), PasswordFile: filepath.Join(dir, "password"),
 	})
+	hash, err := access.HashPassword([]byte(demoPassword))
+	if err != nil {
+		return nil, fmt.Errorf("hash the demo's password: %w", err)
+	}
 	err = errors.Join(
+		os.WriteFile(filepath.Join(dir, "password"), []byte(hash+"\n"), 0o600),
 		os.WriteFile(file, []byte(text), 0o600),
 		os.WriteFile(filepath.Join(dir, "creative-opportunities.toml"), []byte(sim.Template()), 0o600),
 	)
@@ -173,9 +183,13 @@ Slow Lines, a sample travel magazine, with Deckle in front of it.
                     its last ad is a house ad: the only bid for that slot was too low
   The same, refused {{.Site}}/preferences/refuse?from={{.Article}}
                     no bidder is asked; the footer takes you back
+  A bookmark        open a magazine in an article, fold its corner, reload the page
+                    pause its campaign at the desk, reload: the bookmark is gone
   Without Deckle    {{.Origin}}{{.Article}}
   What went in      curl -s -H 'Accept: text/html' -A Mozilla/5.0 {{.Site}}{{.Article}} | grep -o 'data-deckle="[a-z]*"'
   What a bot gets   curl -s -H 'Accept: text/html' -A Googlebot {{.Site}}{{.Article}} | grep -o 'data-deckle="[a-z]*"'
+  The sales desk    http://{{.Admin}}/   password: {{.Password}}
+                    campaigns, approvals, reports, and why a page has the ads that it has
   Metrics           http://{{.Admin}}/metrics   and /readyz
   On a phone        open it on one, or choose one in the browser's device toolbar: bidders go by the user agent
   The slots         {{.Template}}
@@ -197,6 +211,6 @@ func (c *demoCmd) guide(out io.Writer, world *sim.World, cfg *config.Config) err
 	return demoGuide.Execute(out, map[string]any{
 		"Site": "http://" + net.JoinHostPort(host, port), "Article": sim.SampleArticle,
 		"Origin": world.PublisherURL, "Admin": cfg.Server.AdminListen,
-		"Template": cfg.Sites[0].Templates, "Latency": c.Latency,
+		"Template": cfg.Sites[0].Templates, "Latency": c.Latency, "Password": demoPassword,
 	})
 }

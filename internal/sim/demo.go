@@ -22,6 +22,7 @@ type ConfigOptions struct {
 	Hosts               []string // of the public listener, without ports
 	TemplateFile        string
 	DataDir             string
+	PasswordFile        string // of the dashboard; "" for none
 }
 
 // Config is a deckle.toml that puts Deckle in front of the world: readers without a
