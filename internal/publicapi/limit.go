@@ -46,7 +46,6 @@ type dayKey struct {
 // full, old is forgotten and young becomes old.
 type shard struct {
 	mu         sync.Mutex
-	day        int64
 	young, old map[uint64]*rate.Limiter
 }
 
@@ -58,7 +57,7 @@ func NewLimiter(l Limit) *Limiter { return &Limiter{limit: l} }
 func (l *Limiter) Allow(a netip.Addr, now time.Time) (after time.Duration, ok bool) {
 	key := l.keyOf(now.Unix() / 86_400)
 	hash := key.hash(a)
-	bucket := l.shards[hash%shards].bucket(hash, key.day, l.limit)
+	bucket := l.shards[hash%shards].bucket(hash, l.limit)
 	if bucket.AllowN(now, 1) {
 		return 0, true
 	}
@@ -97,11 +96,11 @@ func (k *dayKey) hash(a netip.Addr) uint64 {
 }
 
 // bucket is the limiter of one address.
-func (s *shard) bucket(hash uint64, day int64, limit Limit) *rate.Limiter {
+func (s *shard) bucket(hash uint64, limit Limit) *rate.Limiter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.day != day || s.young == nil {
-		s.day, s.young, s.old = day, map[uint64]*rate.Limiter{}, nil
+	if s.young == nil {
+		s.young = map[uint64]*rate.Limiter{}
 	}
 	if b := s.young[hash]; b != nil {
 		return b
