@@ -33,7 +33,8 @@ const longestDay = 28 * time.Hour
 
 // nextDate is the first instant of the date that follows t's.
 func nextDate(t time.Time, zone *time.Location) time.Time {
-	return dateChange(t, t.In(zone).AddDate(0, 0, 1).Format(time.DateOnly), zone)
+	y, m, d := t.In(zone).Date()
+	return dateChange(t, time.Date(y, m, d+1, 0, 0, 0, 0, time.UTC).Format(time.DateOnly), zone)
 }
 
 // dateChange is the first second, within two days of from, with a date not before the

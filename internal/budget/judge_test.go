@@ -93,13 +93,17 @@ func (j *judge) line(c *store.Change) error {
 		}
 	}
 	j.stored[c.Key] = l
-	if j.leases[c.Key] == nil {
-		j.leases[c.Key] = map[string]bool{}
-	}
 	for _, g := range l.Leases {
-		j.leases[c.Key][g.ID] = true
+		j.had(c.Key, g.ID)
 	}
 	return nil
+}
+
+func (j *judge) had(line, lease string) {
+	if j.leases[line] == nil {
+		j.leases[line] = map[string]bool{}
+	}
+	j.leases[line][lease] = true
 }
 
 func (j *judge) fold(r *journal.Record) {
@@ -107,6 +111,7 @@ func (j *judge) fold(r *journal.Record) {
 	case journal.Lease:
 		if _, again := j.amount[r.Lease]; !again && !j.sealed[r.Lease] {
 			j.amount[r.Lease], j.lines[r.Lease] = r.Amount, r.Line
+			j.had(r.Line, r.Lease)
 		}
 	case journal.Seal:
 		j.sealed[r.Lease] = true

@@ -27,7 +27,7 @@ type self struct {
 // A node is an incarnation as its presence tells of it.
 type node struct {
 	revision uint64
-	beat     time.Time // the store's time of its last sign of life
+	beat     time.Time // the store's time of its last sign of life, or of the note of its end
 	ended    int64     // Unix milliseconds; 0: it may be alive
 }
 
@@ -61,6 +61,19 @@ func (b *Book) endOf(g *grant) int64 {
 		return g.Closed
 	}
 	return b.nodeEnd(g.Node)
+}
+
+// sinceNoted is how long the end of a lease has been in the store: only since then can
+// it have been sealed. The book's lock is held.
+func (b *Book) sinceNoted(g *grant, now time.Time) time.Duration {
+	noted := b.nodes[g.Node].beat
+	if g.Closed != 0 {
+		noted = time.UnixMilli(g.Closed)
+	}
+	if us := b.nodes[b.self.id].beat; us.After(now) {
+		now = us // our clock is behind the store's
+	}
+	return now.Sub(noted)
 }
 
 // alive counts the incarnations that may reserve; this is one. The book's lock is held.

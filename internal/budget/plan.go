@@ -234,12 +234,9 @@ func (b *Book) paid(l *line, g *grant, now time.Time) (deckle.Money, bool) {
 	if known {
 		return folded.Spent, folded.Sealed != 0
 	}
-	end := b.endOf(g)
-	if end == 0 || now.Sub(time.UnixMilli(end)) < forgets || !b.config.Fold.Warm() {
+	_, asked := l.sealing[g.ID] // by us: the fold has yet to come to it
+	if asked || b.endOf(g) == 0 || b.sinceNoted(g, now) < forgets || !b.config.Fold.Warm() {
 		return 0, false
-	}
-	if _, asked := l.sealing[g.ID]; asked {
-		return 0, false // by us: the fold has yet to come to it
 	}
 	return g.Amount, true
 }

@@ -1,7 +1,6 @@
 package budget
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,7 +8,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"deckle"
 	"deckle/internal/journal"
@@ -44,7 +42,7 @@ const maxLeases = 64
 type record struct {
 	Version int          `json:"v"`
 	Settled deckle.Money `json:"settled"`
-	Leases  []grant      `json:"leases,omitempty"` // in the order in which they were taken
+	Leases  []grant      `json:"leases,omitzero"` // in the order in which they were taken
 }
 
 // A grant is a lease as its line has it.
@@ -56,7 +54,7 @@ type grant struct {
 	// Closed is when its end was noted, in Unix milliseconds; 0 while it may be reserved
 	// from. It is in the store before the lease's seal is in the journal, so that a
 	// lease without it, and whose node has not ended, has never been sealed.
-	Closed int64 `json:"closed,omitempty"`
+	Closed int64 `json:"closed,omitzero"`
 }
 
 // A presence says that an incarnation is alive: it is written again and again, and
@@ -66,7 +64,7 @@ type presence struct {
 
 	// Ended is since when it reserves nothing, in Unix milliseconds; 0 while it may. It
 	// notes the end of all leases of the incarnation at once.
-	Ended int64 `json:"ended,omitempty"`
+	Ended int64 `json:"ended,omitzero"`
 }
 
 // leased is the sum of the leases that are out.
@@ -119,8 +117,7 @@ func decodePresence(data []byte) (p presence, err error) {
 }
 
 func decodeForm(data []byte, into any) error {
-	d := jsontext.NewDecoder(bytes.NewReader(data))
-	if err := json.UnmarshalDecode(d, into, json.RejectUnknownMembers(true)); err != nil {
+	if err := json.Unmarshal(data, into, json.RejectUnknownMembers(true)); err != nil {
 		return fmt.Errorf("%w: %w", errForm, err)
 	}
 	return nil

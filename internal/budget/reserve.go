@@ -92,10 +92,13 @@ func (b *Book) Reserve(campaign *catalog.Campaign, advertiser *catalog.Advertise
 		b.metrics.refuse(refusedInvalid)
 		return nil, false
 	}
-	purse := b.index.Load().purse(campaign.ID, advertiser.ID, now)
+	x := b.index.Load()
+	purse := x.purse(campaign.ID, advertiser.ID, now)
 	if purse == nil {
 		b.metrics.refuse(refusedUnknown)
-		b.nudge()
+		if x.of != b.config.Snapshot() {
+			b.nudge()
+		}
 		return nil, false
 	}
 	taken := hold{price: price}

@@ -192,7 +192,7 @@ func (b *Book) move(ctx context.Context, l *line) error {
 	again := l.again
 	b.mu.Unlock()
 	if again { // what is left for other reasons waits for the next look
-		b.queue.push(l, later)
+		b.queue.push(l, urgent)
 	}
 	return err
 }

@@ -1,0 +1,171 @@
+package budget_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"deckle/internal/budget"
+	"deckle/internal/obs"
+	"deckle/internal/store"
+	"deckle/internal/store/memory"
+)
+
+// startCuttable starts a machine that can be cut off from everything.
+func (w *world) startCuttable() (*machine, *nodeParts) {
+	n := newNodeParts()
+	return w.start(parts{
+		kv:  func(kv store.KV) store.KV { return cutKV{kv, n} },
+		log: func(l store.Log) store.Log { return lateLog{l, n} },
+	}), n
+}
+
+// A node that is cut off spends what it holds and no more. Others take it for gone and
+// go on with its leases; when it is back it begins anew, and nothing has been charged
+// that was not there.
+func TestNodeThatWasTakenForGone(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		w.inn(1_000_000, 100_000, 0)
+		cut, n := w.startCuttable()
+		defer cut.stop()
+		w.leased(cut, campDay, innDay)
+		time.Sleep(20 * time.Second)
+		n.set(&n.cut, true)
+		other := w.start(parts{})
+		defer other.stop()
+		w.leased(other, campDay, innDay)
+
+		var kept []ad
+		for range 100 {
+			a, ok := cut.reserve("autumn", 1000)
+			if !ok {
+				break
+			}
+			kept = append(kept, a)
+		}
+		if len(kept) != 12 { // an eighth of 100
+			t.Errorf("%d impressions while it was cut off", len(kept))
+		}
+		if c := other.Checks()[0]; c.State != obs.OK {
+			t.Errorf("the other says %+v", c)
+		}
+		w.eventually(holdTime+2*time.Minute, "its lease is settled", func() bool { return other.line(campDay).Leases == 1 })
+		if got := other.spend("autumn", 300, 1000); got != 100 {
+			t.Errorf("the other shows %d, want all 100", got)
+		}
+		n.heal()
+		time.Sleep(time.Second)
+		for _, a := range kept {
+			cut.beacon(a)
+		}
+		time.Sleep(time.Second)
+		if got := other.hot.SpendTotal("autumn"); got != 100_000 {
+			t.Errorf("%d spent of 100,000", got)
+		}
+		w.put(campaign("autumn", "inn", 300_000, 0))
+		w.eventually(20*time.Second, "it is one of us again", func() bool {
+			a, ok := cut.reserve("autumn", 1000)
+			return ok && a.leases[0] != kept[0].leases[0]
+		})
+	})
+}
+
+// A lease whose answer was lost is never reserved from, and comes back at once.
+func TestOrphansAreSealed(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		w.inn(1_000_000, 100_000, 0)
+		m := w.start(parts{})
+		defer m.stop()
+		w.eventually(5*time.Second, "it lives", func() bool { return w.log.Pending() == 0 && len(m.Checks()) > 0 })
+		w.leases.Fail(memory.Fault{LoseAnswer: true}, memory.Fault{LoseAnswer: true}, memory.Fault{LoseAnswer: true})
+		w.leased(m, campDay, innDay)
+		w.eventually(10*time.Second, "there are no orphans", func() bool {
+			return m.line(campDay).Leases == 1 && m.line(innDay).Leases == 1
+		})
+		if l := m.line(campDay); l.Settled != 0 || l.Free != l.Leased {
+			t.Errorf("after the orphans: %+v", l)
+		}
+	})
+}
+
+// A value that this program could not have written is left alone, and said.
+func TestUnknownForms(t *testing.T) {
+	t.Parallel()
+	for _, value := range []string{
+		"", "x", "[]", "{}", `{"v":2,"settled":0}`, `{"v":1,"settled":0,"owner":"new"}`, `{"v":1,"settled":-1}`,
+		`{"v":1,"settled":0,"leases":[{"id":"a","node":"b","amount":0}]}`,
+		`{"v":1,"settled":9223372036854775807,"leases":[{"id":"a","node":"b","amount":1}]}`,
+		`{"v":1,"settled":0,"settled":5}`, `{"v":1,"settled":0}{}`,
+	} {
+		t.Run(value, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, func(w *world) {
+				w.inn(1_000_000, 100_000, 0)
+				if _, err := w.leases.Put(w.ctx, campDay, []byte(value), 0); err != nil {
+					t.Fatal(err)
+				}
+				m := w.start(parts{})
+				defer m.stop()
+				w.leased(m, innDay)
+				if _, ok := m.reserve("autumn", 1000); ok {
+					t.Error("reserved from a line that cannot be read")
+				}
+				if c := m.Checks()[0]; c.State != obs.Degraded || !strings.Contains(c.Note, "1 lines are of a form") {
+					t.Errorf("check = %+v", c)
+				}
+				e, err := w.leases.Get(w.ctx, campDay)
+				if err != nil || string(e.Value) != value {
+					t.Errorf("it is %q now, %v", e.Value, err)
+				}
+			})
+		})
+	}
+}
+
+// Ids that no token could have, and those that are held, reserve nothing.
+func TestRequestIDs(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		w.inn(1_000_000, 100_000, 0)
+		m := w.start(parts{})
+		defer m.stop()
+		w.leased(m, campDay, innDay)
+		c, _ := w.catalog.Snapshot().Campaign("autumn")
+		a, _ := w.catalog.Snapshot().Advertiser("inn")
+		before := m.line(campDay).Free
+		for _, id := range []string{"", "r1", "0123456789ABCDEF", "0123456789abcde", "0123456789abcdef0"} {
+			if _, ok := m.Reserve(c, a, 1, id, time.Now()); ok {
+				t.Errorf("reserved for %q", id)
+			}
+			m.Release(id)
+		}
+		if _, ok := m.Reserve(c, a, -1, w.request(), time.Now()); ok {
+			t.Error("reserved less than nothing")
+		}
+		id := w.request()
+		if _, ok := m.Reserve(c, a, 7, id, time.Now()); !ok {
+			t.Fatal("refused")
+		}
+		if _, ok := m.Reserve(c, a, 7, id, time.Now()); ok {
+			t.Error("reserved twice for one slot")
+		}
+		if got := m.line(campDay).Free; got != before-7 {
+			t.Errorf("%d free, want %d", got, before-7)
+		}
+	})
+}
+
+// Names of lines are those that the journal takes.
+func TestLineNames(t *testing.T) {
+	t.Parallel()
+	for got, want := range map[string]string{
+		budget.TotalLine("c"): "campaign/c", budget.DayLine("c", "2026-11-30"): "campaign/c/2026-11-30",
+		budget.AdvertiserLine("a", "2026-11-30"): "advertiser/a/2026-11-30",
+	} {
+		if got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
