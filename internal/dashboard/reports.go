@@ -345,7 +345,10 @@ func percent(part float64, ok bool) string {
 		return "–"
 	}
 	decimals := 1
-	if part > 0 && part < 0.1 {
+	switch {
+	case part == 0 || part == 1:
+		decimals = 0
+	case part < 0.1:
 		decimals = 2
 	}
 	return strconv.FormatFloat(part*100, 'f', decimals, 64) + "%"

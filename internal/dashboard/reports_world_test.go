@@ -16,15 +16,15 @@ import (
 )
 
 // generated is how many events the made-up days of report have.
-const generated = 4000
+const generated = 1400
 
 // report puts made-up days into the reports of the world, from a day on, one slot every
-// five minutes, and their advertisers into the catalog: sites 1 and 2 are of a
+// quarter of an hour, and their advertisers into the catalog: sites 1 and 2 are of a
 // publisher who sells in dollars to three advertisers, site 3 of one who sells in yen
 // to the fourth.
 func (w *world) report(start time.Time) {
 	w.t.Helper()
-	g := journaltest.New(7, journaltest.Config{Start: start, Rate: 1.0 / 300, Lease: 500_000})
+	g := journaltest.New(7, journaltest.Config{Start: start, Rate: 1.0 / 900, Lease: 500_000})
 	var events []journal.Event
 	for range generated {
 		events = append(events, atHome(g.Next()))

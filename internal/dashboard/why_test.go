@@ -56,7 +56,7 @@ func TestWhyThisAd(t *testing.T) {
 	}
 	main := text(tr.one("main"))
 	for _, part := range []string{
-		"Attractions 150 by a category rule of the site, 100.0% sure", "not seen too often by this browser 18",
+		"Attractions 150 by a category rule of the site, 100% sure", "not seen too often by this browser 18",
 		"left after bookmarks were honoured 18 → 12", "bid weight α = 0.5", "by the template of site-1",
 	} {
 		if !strings.Contains(main, part) {
