@@ -129,6 +129,11 @@ type dirty struct {
 	rings     bool
 }
 
+// paths reports whether anything has changed that is on the path of a creative.
+func (d *dirty) paths() bool {
+	return d.kinds[KindPublisher] || d.kinds[KindAdvertiser] || d.kinds[KindCampaign] || d.kinds[KindCreative]
+}
+
 func newState() *state {
 	s := &state{
 		wake: make(chan struct{}, 1), records: map[Kind]map[string]*Record{}, contents: map[string]*version{},

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"deckle"
@@ -98,7 +97,6 @@ func (s *Snapshot) Lookup(site, category string) Pool {
 // index brings the indexes of the sites up to date, and keeps those on which nothing
 // has changed.
 func (s *Snapshot) index(last *Snapshot, d dirty) {
-	paths := sync.OnceValue(s.paths)
 	for id, r := range s.records[KindSite] {
 		site := r.Entity.(*Site)
 		if r.Deleted || !s.sells(site) {
@@ -106,7 +104,7 @@ func (s *Snapshot) index(last *Snapshot, d dirty) {
 		}
 		switch kept := last.sites[id]; {
 		case kept == nil || d.all || d.whole[id]:
-			s.sites[id] = s.indexSite(site, paths())
+			s.sites[id] = s.indexSite(site)
 		case d.everySite || d.sites[id]:
 			s.sites[id] = s.patchSite(site, kept, last, d.creatives)
 		default:
@@ -115,14 +113,16 @@ func (s *Snapshot) index(last *Snapshot, d dirty) {
 	}
 }
 
-// paths are those of all creatives, in the order of their ids.
-func (s *Snapshot) paths() []path {
-	ids := s.ids[KindCreative]()
-	paths := make([]path, len(ids))
-	for i, id := range ids {
-		paths[i] = s.path(s.records[KindCreative][id])
+// findPaths finds the paths of all creatives, unless they are known.
+func (s *Snapshot) findPaths() {
+	if s.paths != nil {
+		return
 	}
-	return paths
+	ids := s.ids[KindCreative]()
+	s.paths = make([]path, len(ids))
+	for i, id := range ids {
+		s.paths[i] = s.path(s.records[KindCreative][id])
+	}
 }
 
 // sells reports whether a site's publisher is there and its currency is the one of
@@ -141,10 +141,11 @@ func (s *Snapshot) sells(site *Site) bool {
 }
 
 // indexSite finds every creative's standing on a site.
-func (s *Snapshot) indexSite(site *Site, paths []path) *siteIndex {
+func (s *Snapshot) indexSite(site *Site) *siteIndex {
+	s.findPaths()
 	index := &siteIndex{own: map[string][]entry{}, wanted: map[string][]entry{}}
-	for i := range paths {
-		if c := index.examine(s, site, &paths[i]); c != nil {
+	for i := range s.paths {
+		if c := index.examine(s, site, &s.paths[i]); c != nil {
 			for _, category := range c.Campaign.Categories {
 				index.own[category] = append(index.own[category], entry{c, 1})
 			}

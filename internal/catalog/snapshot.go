@@ -24,6 +24,11 @@ type Snapshot struct {
 	zones     map[string]*time.Location
 	sites     map[string]*siteIndex
 
+	// paths are those of all creatives, in the order of their ids, if an index has been
+	// built of them since anything on them changed; else nil. They are half of the work
+	// of an index, and a change of a site leaves them as they are.
+	paths []path
+
 	// For lists, made when first asked for.
 	ids      map[Kind]func() []string
 	children func() map[string][]string // by kind and parent
@@ -58,6 +63,9 @@ func (s *state) snapshot(last *Snapshot, config *Config) *Snapshot {
 	}
 	if s.dirty.kinds[KindAdvertiser] {
 		next.zones = next.loadZones()
+	}
+	if !s.dirty.paths() {
+		next.paths = last.paths
 	}
 	next.children = sync.OnceValue(next.listChildren)
 	next.index(last, s.dirty)
