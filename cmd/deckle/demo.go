@@ -138,7 +138,7 @@ func free(ctx context.Context, flag, addr string) (string, error) {
 
 // demoPassword opens the demo's dashboard, which listens on this machine alone unless
 // somebody asks for another address.
-const demoPassword = "slow lines"
+const demoPassword = "slow lines and long platforms"
 
 // demoConfig writes the demo's two files into dir and loads them as serve would.
 func demoConfig(world *sim.World, dir, listen, admin string) (*config.Config, error) {
