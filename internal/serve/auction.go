@@ -110,7 +110,7 @@ func (p *Pipeline) fate(c *contender) Reason {
 		return WrongShape
 	case c.fate != Nothing:
 		return c.fate
-	case quality.RoundBid(c.Campaign.MaxCPM) < p.floors[c.category]:
+	case c.Campaign.MaxCPM < p.floors[c.category]:
 		return BelowFloor
 	}
 	return Nothing

@@ -7,7 +7,6 @@ import (
 
 	"deckle"
 	"deckle/internal/catalog"
-	"deckle/internal/quality"
 )
 
 // maxExplained is how many candidates an explanation tells of, for the page and for
@@ -250,7 +249,7 @@ func (p *Pipeline) explainCandidate(c *contender) ExplainedCandidate {
 	x := ExplainedCandidate{
 		Creative: c.Creative.ID, Version: c.Version, Campaign: c.Campaign.ID, Advertiser: c.Advertiser.ID,
 		Category: p.Page.Categories[c.category].ID, Affinity: c.affinity,
-		Fate: c.fate.String(), Recent: c.recent, Bid: quality.RoundBid(c.Campaign.MaxCPM),
+		Fate: c.fate.String(), Recent: c.recent, Bid: c.Campaign.MaxCPM,
 	}
 	for i := range p.slots {
 		if o := p.slots[i].outcome; o.Winner == c.Candidate {

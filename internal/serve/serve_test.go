@@ -186,6 +186,57 @@ func TestRunnerUp(t *testing.T) {
 	}
 }
 
+// One that was refused for another slot of the batch sets no price either.
+func TestRunnerUpWasNotRefusedBefore(t *testing.T) {
+	w := newWorld(t)
+	w.pause("spring")
+	w.creative("onsen", func(c *catalog.Creative) { c.Status = catalog.Paused })
+	w.creative("ryokan", func(c *catalog.Creative) { c.Shapes = []catalog.Shape{{W: 300, H: 250}} })
+	w.approve("ryokan")
+	w.broke["fly"] = true
+	d := w.decide(ask(imps("big 300x600", "small 300x250")))
+	wantTold(t, d, "big: filled matcha; small: filled ryokan")
+	if price := d.Outcomes[1].Price; price != 0 {
+		t.Errorf("pays %v, which jet cannot", price)
+	}
+}
+
+// Where samples and means disagree, the winner is of the samples and the price of the
+// means.
+func TestRunnerUpIsByMeans(t *testing.T) {
+	w := newWorld(t)
+	for creative, clicks := range map[string]float64{"ryokan": 1, "onsen": 2, "sakura": 3, "jet": 2, "matcha": 2} {
+		w.stats[creative] = quality.Stats{Impressions: 4, Clicks: clicks, Shown: 100}
+	}
+	advertisers := map[string]string{"ryokan": "inn", "onsen": "inn", "sakura": "inn", "jet": "air", "matcha": "tea"}
+	winners := map[string]int{}
+	for w.seed = range 300 {
+		d, e := serve.NewPipeline(w.market()).Explain(w.question(ask(sidebar)))
+		score := map[string]*serve.ExplainedScore{}
+		best, runnerUp := "", ""
+		for _, c := range e.Candidates {
+			score[c.Creative] = c.Score
+			if best == "" || c.Score.Score > score[best].Score {
+				best = c.Creative
+			}
+		}
+		for creative, s := range score {
+			if advertisers[creative] != advertisers[best] && (runnerUp == "" || s.MeanScore > score[runnerUp].MeanScore) {
+				runnerUp = creative
+			}
+		}
+		winners[best]++
+		o := d.Outcomes[0]
+		want := quality.Clear(score[runnerUp].MeanScore, score[best].MeanEngagement, 0.5, 0, o.Winner.Campaign.MaxCPM)
+		if o.Winner.Creative.ID != best || o.Price != want {
+			t.Fatalf("seed %d: %s pays %v, want %s for %v", w.seed, o.Winner.Creative.ID, o.Price, best, want)
+		}
+	}
+	if len(winners) != 5 {
+		t.Errorf("only these have ever won: %v", winners)
+	}
+}
+
 // The most particular floor applies, once: the slot's, else the category's, else the
 // site's.
 func TestFloors(t *testing.T) {
@@ -212,8 +263,12 @@ func TestFloors(t *testing.T) {
 			w.site(func(s *catalog.Site) { s.Floors = test.floors })
 			w.floors["sidebar-1"] = test.template
 			w.parent = func(id string) string { return map[string]string{travel: "150"}[id] }
-			if o := w.decide(ask(sidebar)).Outcomes[0]; o.Winner == nil || o.Price != test.want {
+			d, e := serve.NewPipeline(w.market()).Explain(w.question(ask(sidebar)))
+			if o := d.Outcomes[0]; o.Winner == nil || o.Price != test.want {
 				t.Errorf("price is %v, want %v", o.Price, test.want)
+			}
+			if got := e.Slots[0].Contenders[0].Floor; got != test.want {
+				t.Errorf("the floor is explained as %v, want %v", got, test.want)
 			}
 		})
 	}
