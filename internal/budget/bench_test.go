@@ -233,3 +233,21 @@ func TestReservationsAtOnce(t *testing.T) {
 		t.Errorf("more is reserved than leased: %+v", l)
 	}
 }
+
+// What a node with 10,000 campaigns does every second, and whenever the catalog has
+// changed.
+func BenchmarkLook(b *testing.B) {
+	book, _ := benchBook(b, 10_000)
+	b.Run("lines", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			book.Look(time.Now())
+		}
+	})
+	b.Run("index", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			book.Reindex(time.Now())
+		}
+	})
+}

@@ -25,8 +25,6 @@ func (d Day) After(zone *time.Location) Day {
 	return Day{Date: t.Format(time.DateOnly), From: d.To, To: nextDate(t, zone)}
 }
 
-func (d *Day) has(t time.Time) bool { return !t.Before(d.From) && t.Before(d.To) }
-
 // longestDay is more than any day has; a day after another may be left out, as where
 // the date line was moved.
 const longestDay = 28 * time.Hour

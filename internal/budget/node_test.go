@@ -1,7 +1,10 @@
 package budget_test
 
 import (
+	"context"
+	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -167,5 +170,57 @@ func TestLineNames(t *testing.T) {
 		if got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
+	}
+}
+
+// countingKV counts writes of lines.
+type countingKV struct {
+	store.KV
+	n *atomic.Int64
+}
+
+func (k countingKV) Put(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
+	if !strings.HasPrefix(key, "node/") {
+		k.n.Add(1)
+	}
+	return k.KV.Put(ctx, key, value, revision)
+}
+
+// How often a day of steady traffic writes, on one node and on three: with 10,000
+// campaigns less than one hundredth of what a store takes, which is 470 a second.
+func TestWritesOfADay(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("DECKLE_SLOW") == "" {
+		t.Skip("a day of traffic; set DECKLE_SLOW=1")
+	}
+	for _, nodes := range []int{1, 3} {
+		inWorld(t, func(w *world) {
+			w.put(advertiser("inn", 1_000_000_000))
+			w.put(campaign("autumn", "inn", 90_000_000, 0))
+			var n atomic.Int64
+			var all []*machine
+			for range nodes {
+				m := w.start(parts{kv: func(kv store.KV) store.KV { return countingKV{kv, &n} }})
+				defer m.kill()
+				w.leased(m, campDay, innDay)
+				all = append(all, m)
+			}
+			shown := 0
+			for i := range 24*3600 - 60 {
+				m := all[i%nodes]
+				if a, ok := m.reserve("autumn", 1000); ok {
+					shown++
+					if i%10 > 0 {
+						m.beacon(a)
+					}
+				}
+				time.Sleep(time.Second)
+			}
+			perSecond := float64(n.Load()) * 10_000 / 86_400
+			t.Logf("%d nodes: %d impressions, %d writes of two lines; %.0f a second with 10,000 campaigns", nodes, shown, n.Load(), perSecond)
+			if perSecond > 470 || shown < 80_000 {
+				t.Error("too many writes, or too few impressions")
+			}
+		})
 	}
 }
