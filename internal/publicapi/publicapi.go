@@ -29,13 +29,6 @@ type Answer struct {
 	Body   []byte // JSON; nil: none. Not changed once it is returned
 }
 
-// JSON is the answer 200 with v as its body. Types that cannot be encoded are a
-// mistake in the program.
-func JSON(v any) (Answer, error) {
-	body, err := json.Marshal(v)
-	return Answer{Status: http.StatusOK, Body: append(body, '\n')}, err
-}
-
 // A Func answers one request. It returns an [*Error] for what is the caller's to
 // know; any other error is 500, logged, and told to nobody outside.
 type Func func(r *Request) (Answer, error)

@@ -47,7 +47,7 @@ func echo(r *publicapi.Request) (publicapi.Answer, error) {
 	case "":
 		return none, publicapi.Missing("pub")
 	case "json":
-		return publicapi.JSON(map[string]int{"w": 300})
+		return publicapi.Answer{Status: http.StatusOK, Body: []byte(`{"w":300}` + "\n")}, nil
 	case "unknown":
 		return none, publicapi.UnknownPub()
 	case "forbidden":
