@@ -2,6 +2,7 @@ import {createIcon, createNode} from './create-node.ts';
 import {createPage} from './create-page.ts';
 import type {Labels} from './get-labels.ts';
 import type {Setting} from './get-setting.ts';
+import {guessLanguage} from './guess-language.ts';
 import type {Creative} from './types.ts';
 
 export interface CoverOptions {
@@ -34,6 +35,7 @@ export const createCover = (doc: Document, options: CoverOptions): Cover => {
     cta: '',
     landingUrl: '',
     folio: '',
+    lang: guessLanguage(creative, setting.lang),
     onCTA: () => {},
   });
   page.classList.toggle('folded', folded !== undefined);

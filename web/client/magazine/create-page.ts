@@ -13,6 +13,8 @@ export interface PageOptions {
   /** The label of its link, '' for none. */
   readonly cta: string;
   readonly landingUrl: string;
+  /** Of its text, where it is another than that of the page around. */
+  readonly lang: string | undefined;
   /** Its printed number; '' for none. */
   readonly folio: string;
   onCTA(): void;
@@ -93,7 +95,7 @@ const createText = (doc: Document, page: Page, options: PageOptions): HTMLElemen
   return createNode(
     doc,
     'div',
-    {class: body.length > LONG ? 'text long' : 'text', dir: 'auto'},
+    {class: body.length > LONG ? 'text long' : 'text', dir: 'auto', lang: options.lang},
     createNode(doc, 'div', {class: 'head'}, ...head),
     createNode(doc, 'div', {class: 'rest'}, ...rest),
   );

@@ -3,6 +3,7 @@ import {createPage} from './create-page.ts';
 import {createScroller} from './create-scroller.ts';
 import type {Labels} from './get-labels.ts';
 import type {Setting} from './get-setting.ts';
+import {guessLanguage} from './guess-language.ts';
 import {move} from './move.ts';
 import {trapFocus} from './trap-focus.ts';
 import {turn} from './turn.ts';
@@ -174,12 +175,14 @@ const createParts = (doc: Document, {creative, labels, setting, ...options}: Vie
       {class: kind, type: 'button', 'aria-label': label, 'aria-pressed': pressed},
       createIcon(doc, ICONS[kind]),
     );
+  const lang = guessLanguage(creative, setting.lang);
   const pages = creative.pages.map((page, i) => {
     const node = createPage(doc, page, {
       collapsed: false,
       cta: page.ctaLabel || (i === last ? labels.more : ''),
       landingUrl: creative.landingUrl,
       folio: i ? String(i + 1) : '',
+      lang,
       onCTA: () => options.onCTA(i),
     }).page;
     node.setAttribute('role', 'group');

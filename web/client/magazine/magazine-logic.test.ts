@@ -1,8 +1,9 @@
 import {describe, expect, test} from 'vitest';
 import {chooseLayout, fitHeadline} from './choose-layout.ts';
 import {getLabels} from './get-labels.ts';
+import {guessLanguage} from './guess-language.ts';
 import {turn} from './turn.ts';
-import type {Page} from './types.ts';
+import type {Creative, Page} from './types.ts';
 
 describe('labels', () => {
   test.each(['en', 'ja', 'de', 'fr', 'es', 'it', 'pt', 'ar', 'zh', 'ko'])(
@@ -79,4 +80,17 @@ describe('layout', () => {
     expect(fitHeadline('湯けむりの宿で、何もしない')).toBe(0.82);
     expect(fitHeadline('x'.repeat(120))).toBe(0.66);
   });
+});
+
+test.each<[string, string, string | undefined]>([
+  ['雪の降る音を聴く宿', 'en', 'ja'],
+  ['雪の降る音を聴く宿', 'ja-JP', undefined],
+  ['秋', 'ja', undefined],
+  ['秋天的旅行', 'en', 'zh'],
+  ['가을 여행', 'de', 'ko'],
+  ['رحلات', 'fr', 'ar'],
+  ['Leave after dinner', 'ja', undefined],
+])('%s on a page in %s is %s', (headline, around, want) => {
+  const creative = {pages: [{headline, sub: '', body: '', tag: ''}], landingUrl: ''};
+  expect(guessLanguage(creative as unknown as Creative, around)).toBe(want);
 });

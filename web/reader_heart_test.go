@@ -1,0 +1,47 @@
+package web_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"deckle/internal/sim/browser"
+	"deckle/web"
+)
+
+// What goes wrong in a page is told to its publisher, once.
+func TestHeartbeats(t *testing.T) {
+	t.Parallel()
+	b := browser.Start(t)
+	for name, tt := range map[string]struct {
+		page readerPage
+		set  func(*readerSite)
+		want string
+	}{
+		"a tag without a site":         {page: readerPage{first: `<script async src="/_deckle/deckle.js"></script>`, tag: true}, want: "script no_pub"},
+		"a page without a slot":        {page: readerPage{tag: true, body: "<p>text</p>"}, want: "slot none"},
+		"a slot without an element":    {page: readerPage{body: "<p>text</p>"}, want: "slot missing"},
+		"a site that nobody knows":     {set: func(s *readerSite) { s.status["/v1/serve/batch"] = 404 }, want: "serve status_404"},
+		"a server that hangs up":       {set: func(s *readerSite) { s.status["/v1/serve/batch"] = -1 }, want: "serve network"},
+		"a policy without our element": {page: readerPage{tag: true, csp: "script-src ORIGIN" + web.TagPath}, want: "render module"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := startReaderSite(t, tt.page)
+			if tt.set != nil {
+				s.change(tt.set)
+			}
+			p := b.Open(t, s.url, browser.Desktop())
+			wait(t, tt.want, func() bool { return slices.Contains(s.heard(), tt.want) })
+			browser.Eval[any](p, frames)
+			if got := strings.Join(s.heard(), ", "); got != tt.want {
+				t.Errorf("heard %q, want %q alone", got, tt.want)
+			}
+			for _, m := range p.Console() {
+				if m.IsException() {
+					t.Errorf("the page saw %s", m)
+				}
+			}
+		})
+	}
+}
