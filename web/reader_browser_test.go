@@ -227,6 +227,48 @@ func TestEachBeaconIsToldOnce(t *testing.T) {
 	}
 }
 
+// An impression needs a cover that has been painted: not one inside something hidden.
+func TestHiddenSlotIsNoImpression(t *testing.T) {
+	t.Parallel()
+	s := startReaderSite(t, readerPage{body: `<section hidden>` + slot1 + `</section>`})
+	p := browser.Start(t).Open(t, s.url, browser.Desktop())
+	p.WaitFor(shownInSlot)
+	browser.Eval[any](p, `new Promise((done) => setTimeout(done, 300))`)
+	if told := s.told(); told != "" {
+		t.Fatalf("told %q of what nobody could see", told)
+	}
+	browser.Eval[any](p, `void (document.querySelector('section').hidden = false)`)
+	wait(t, "the impression and the view", func() bool { return s.told() == "imp ferry-1, view ferry-1" })
+}
+
+// Without a fold token there is no corner, but a bookmark can be removed.
+func TestCampaignWithoutDogEar(t *testing.T) {
+	t.Parallel()
+	s := startReaderSite(t, readerPage{})
+	b := browser.Start(t)
+	p := openMagazine(t, b, s, browser.Desktop())
+	browser.Eval[any](p, `void `+corner+`.click()`)
+	wait(t, "the fold", func() bool { return len(s.foldEvents()) == 1 })
+	s.change(func(s *readerSite) {
+		w := s.winners["sidebar-1"]
+		w.noDogEar = true
+		s.winners["sidebar-1"] = w
+	})
+	p.Navigate(s.url)
+	p.WaitFor(shownInSlot)
+	browser.Eval[any](p, `void `+magazine+`.expand()`)
+	p.WaitFor(isOpen + ` && ` + pressed + ` === 'true'`)
+	browser.Eval[any](p, `void `+corner+`.click()`)
+	wait(t, "the unfold", func() bool { return len(s.foldEvents()) == 2 })
+	p.Navigate(s.url)
+	p.WaitFor(shownInSlot)
+	browser.Eval[any](p, `void `+magazine+`.expand()`)
+	p.WaitFor(isOpen)
+	if browser.Eval[bool](p, corner+` !== null`) {
+		t.Error("there is a corner, although the campaign has no dog-ear")
+	}
+}
+
 func TestBatchStartsBeforeTheBody(t *testing.T) {
 	t.Parallel()
 	body := make(chan struct{})

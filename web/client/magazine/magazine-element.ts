@@ -108,7 +108,8 @@ export class MagazineElement extends HTMLElement {
       creative,
       labels,
       setting,
-      canFold: Boolean(this.dataset.foldToken),
+      // A bookmark can always be removed, also of a campaign that wants no more.
+      canFold: Boolean(this.dataset.foldToken) || this.folded !== undefined,
       getCover: () => this.cover!.node,
       onPage: (page) => this.fire('magazine-page-changed', page),
       onCorner: (page) => {

@@ -144,6 +144,14 @@ test('an unfold leaves what another tab has folded in the slot', async () => {
   expect((await readPins(win, NOW)).map(({creativeId}) => creativeId)).toEqual(['other']);
 });
 
+test('a fold that the campaign does not want to hear of stays here', async () => {
+  const {visit, told, win} = setUp();
+  visit().fold('s', {...winner, foldToken: ''}, 1);
+  await vi.waitFor(async () => expect(await readPins(win, NOW)).toHaveLength(1));
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  expect(told).toEqual([]);
+});
+
 test('without storage a fold is told all the same', async () => {
   const {win, visit, told} = setUp();
   Object.assign(win, {indexedDB: null});

@@ -51,6 +51,7 @@ export const createFolds = (win: Window, {pub, base}: ReaderSettings, now: () =>
         const foldedAt = now();
         const expires = expiresAt(foldedAt, pinExpiresAt);
         await writePin(win, {slotId, creativeId, page, foldedAt, expiresAt: expires});
+        if (!foldToken) return; // the campaign wants to hear of no folds
         const about = {pub, url: toURL(win.location.href), creativeId, slotId};
         const body = toJSON({...about, event: 'fold', foldToken, page});
         const fold = {foldToken, body, until: foldedAt + FOLD_WINDOW_MS};

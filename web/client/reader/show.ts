@@ -50,6 +50,7 @@ export const show = (
   void element.ready.then(() =>
     whenPainted(
       win,
+      element,
       safely(() => {
         tell(winner.impUrl);
         onPainted(winner);
