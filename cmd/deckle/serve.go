@@ -59,7 +59,7 @@ func run(ctx context.Context, cfg *config.Config, o options) (err error) {
 	}
 
 	// The listeners open first: pages do not wait for anything below.
-	public, err := listen("server.listen", cfg.Server.Listen)
+	public, err := openFront(cfg.Server, log)
 	if err != nil {
 		return err
 	}
@@ -115,12 +115,13 @@ func run(ctx context.Context, cfg *config.Config, o options) (err error) {
 	g.Go(func() error { return templates.Run(serving) })
 	g.Go(func() error {
 		return onHangup(serving, func() {
-			log.Info("reading templates, password and keys again")
+			log.Info("reading templates, certificate, password and keys again")
+			public.reload()
 			templates.Reload()
 			known.reload()
 		})
 	})
-	g.Go(func() error { return obs.Serve(serving, public, pages, serveConfig) })
+	g.Go(func() error { return public.serve(serving, pages, serveConfig) })
 	err = g.Wait()
 	log.Info("ended")
 	return err

@@ -49,6 +49,46 @@ func TestHTMLCache(t *testing.T) {
 	}
 }
 
+// A certificate comes from files or by ACME, and HTTP/3 needs one.
+func TestTLS(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"cert.pem", "key.pem"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const files, acme = "tls_cert = \"cert.pem\"\ntls_key = \"key.pem\"\n", "acme_hosts = [\"www.example.com\"]\n"
+	for server, want := range map[string]string{
+		"":                        "",
+		files:                     "",
+		acme:                      "",
+		files + "http3 = true":    "",
+		acme + "http3 = true":     "",
+		files + acme:              "server.acme_hosts: tls_cert is there already",
+		"http3 = true":            "server.http3: HTTP/3 is TLS always",
+		`tls_cert = "cert.pem"`:   "server.tls_cert: tls_cert and tls_key belong together",
+		`tls_key = "key.pem"`:     "server.tls_cert: tls_cert and tls_key belong together",
+		`acme_hosts = ["a b"]`:    "server.acme_hosts",
+		`acme_hosts = ["*.a.de"]`: "server.acme_hosts",
+	} {
+		file := filepath.Join(dir, "deckle.toml")
+		text := "[[site]]\nid = \"a\"\nhosts = [\"a.test\"]\norigin = \"http://b.test\"\ntemplates = \"t.toml\"\n[integrations.prebid]\nserver_url = \"http://c.test\"\n[server]\n" + server + "\n"
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, problems := config.Load(file)
+		got := ""
+		for _, p := range problems.Errors() {
+			if strings.HasPrefix(p.Key, "server") {
+				got = p.Key + ": " + p.Msg
+			}
+		}
+		if !strings.HasPrefix(got, want) || want == "" && got != "" {
+			t.Errorf("%s: %q, want %q", server, got, want)
+		}
+	}
+}
+
 // A mode and what is said about the engine belong together.
 func TestStoreMode(t *testing.T) {
 	for store, want := range map[string]string{

@@ -436,6 +436,12 @@ func (l loader) crossServer(s *Server) {
 	if (s.TLSCert == "") != (s.TLSKey == "") && !l.doc.faulty("server.tls_cert") && !l.doc.faulty("server.tls_key") {
 		l.errorAt("server.tls_cert", "give both or none", "tls_cert and tls_key belong together")
 	}
+	if s.TLSCert != "" && len(s.ACMEHosts) > 0 {
+		l.errorAt("server.acme_hosts", "leave one of them out", "tls_cert is there already, and only one can be used")
+	}
+	if s.HTTP3 && s.TLSCert == "" && len(s.ACMEHosts) == 0 && !l.doc.faulty("server.tls_cert") && !l.doc.faulty("server.acme_hosts") {
+		l.errorAt("server.http3", "give tls_cert and tls_key, or acme_hosts", "HTTP/3 is TLS always, and there is no certificate")
+	}
 	for _, p := range s.TrustedProxies {
 		if p.Bits() == 0 {
 			l.warnAt("server.trusted_proxies", "name the proxies' own addresses", "%s believes the X-Forwarded headers of everybody", p)

@@ -158,10 +158,6 @@ func TestEveryKeyOfTheExampleHasToBeSpeltRight(t *testing.T) {
 // switchedOn has, for every row of the tables in unbuilt.go, a value that it has
 // to refuse.
 var switchedOn = map[string]string{
-	"server.tls_cert":                     `"public.pem"`,
-	"server.tls_key":                      `"secret.pem"`,
-	"server.acme_hosts":                   `["yukiblog.jp"]`,
-	"server.http3":                        "true",
 	"site[0].origin":                      `""`,
 	"site[0].bids":                        `"fetch"`,
 	"site[0].ad_server":                   `"none"`,

@@ -19,10 +19,6 @@ type unbuilt struct {
 
 // unbuiltSettings shrinks: whoever builds a thing deletes its row.
 var unbuiltSettings = []unbuilt{
-	{"server.tls_cert", "TLS", func(c *Config) bool { return c.Server.TLSCert != "" }},
-	{"server.tls_key", "TLS", func(c *Config) bool { return c.Server.TLSKey != "" }},
-	{"server.acme_hosts", "ACME", func(c *Config) bool { return len(c.Server.ACMEHosts) > 0 }},
-	{"server.http3", "HTTP/3", func(c *Config) bool { return c.Server.HTTP3 }},
 	{"auction.endpoint", "POST /auction", func(c *Config) bool { return c.Auction.Endpoint }},
 	{"auction.client_params", "POST /auction", func(c *Config) bool { return c.Auction.ClientParams }},
 	{"auction.export_file", "the export of auctions", func(c *Config) bool { return c.Auction.ExportFile != "" }},

@@ -128,7 +128,7 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, c ServeConfig) 
 	// There is no WriteTimeout: a page streams for as long as its origin and its
 	// reader go on.
 	s := &http.Server{
-		Handler:                      steady(recovered(h, c)),
+		Handler:                      Guard(h, c),
 		DisableGeneralOptionsHandler: true, // OPTIONS * is the origin's to answer
 		ReadHeaderTimeout:            10 * time.Second,
 		IdleTimeout:                  2 * time.Minute,
@@ -152,6 +152,10 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, c ServeConfig) 
 	}
 	return nil
 }
+
+// Guard is what [Serve] puts around its handler, for servers that are not ours: a
+// panic costs its request, and a reader who takes nothing for two minutes is left.
+func Guard(h http.Handler, c ServeConfig) http.Handler { return steady(recovered(h, c)) }
 
 // recovered is the one place where a panic of a handler ends.
 func recovered(h http.Handler, c ServeConfig) http.Handler {
