@@ -22,7 +22,7 @@ var layers = [][]string{
 	{"deckle/internal/openrtb", "deckle/internal/auction/auctiontest"},
 	{"deckle/internal/journal/journaltest", "deckle/internal/projection", "deckle/internal/prebid", "deckle/internal/aps", "deckle/internal/config", "deckle/internal/catalog"},
 	{"deckle/internal/budget", "deckle/internal/classify"},
-	{"deckle/internal/edge", "deckle/internal/serve", "deckle/internal/track", "deckle/internal/dashboard/access", "deckle/internal/dashboard/report"},
+	{"deckle/internal/edge", "deckle/internal/serve", "deckle/internal/track", "deckle/internal/heartbeat", "deckle/internal/dashboard/access", "deckle/internal/dashboard/report"},
 	{"deckle/internal/dashboard/api"},
 	{"deckle/internal/dashboard"},
 	{"deckle/internal/sim", "deckle/internal/sim/browser", "deckle/internal/sim/desk", "deckle/internal/sim/readers"},

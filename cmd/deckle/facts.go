@@ -22,6 +22,7 @@ import (
 	"deckle/internal/dashboard"
 	"deckle/internal/dashboard/access"
 	"deckle/internal/dashboard/api"
+	"deckle/internal/heartbeat"
 	"deckle/internal/journal"
 	"deckle/internal/obs"
 	"deckle/internal/projection"
@@ -49,6 +50,7 @@ type facts struct {
 	api     *publicapi.API
 	served  *serve.Metrics
 	tracked *track.Metrics
+	ear     *heartbeat.Ear
 
 	open   atomic.Pointer[openFacts] // nil until everything is open, and again at the end
 	broken atomic.Pointer[string]    // why it is not open
@@ -81,9 +83,9 @@ func newFacts(cfg *config.Config, templates *config.Templates, registry *prometh
 	asked := publicapi.NewMetrics()
 	f := &facts{
 		cfg: cfg, template: templates.For, registry: registry, log: log, others: others,
-		api: publicapi.New(asked, log), served: serve.NewMetrics(), tracked: track.NewMetrics(),
+		api: publicapi.New(asked, log), served: serve.NewMetrics(), tracked: track.NewMetrics(), ear: newEar(cfg),
 	}
-	if err := errors.Join(asked.Register(registry), f.served.Register(registry), f.tracked.Register(registry)); err != nil {
+	if err := errors.Join(asked.Register(registry), f.served.Register(registry), f.tracked.Register(registry), f.ear.Register(registry)); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
 	return f, nil
@@ -203,8 +205,8 @@ func (o *openFacts) openAll(ctx context.Context, f *facts) (err error) {
 }
 
 // parts are what the dashboard shows of the rest of this node.
-func (o *openFacts) parts(_ *facts) dashboard.Parts {
-	return dashboard.Parts{Tables: o.tables}
+func (o *openFacts) parts(f *facts) dashboard.Parts {
+	return dashboard.Parts{Tables: o.tables, Budgets: o.book, SlotsOf: f.magazineSlots, Explain: o.batches.Explain}
 }
 
 func (o *openFacts) register(r prometheus.Registerer) error {

@@ -3,7 +3,10 @@ package main
 import (
 	"bytes"
 	"net/http"
+	"net/url"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -12,8 +15,10 @@ import (
 	"deckle/internal/classify"
 	"deckle/internal/config"
 	"deckle/internal/edge"
+	"deckle/internal/heartbeat"
 	"deckle/internal/quality"
 	"deckle/internal/serve"
+	"deckle/internal/template"
 	"deckle/internal/token"
 	"deckle/internal/track"
 )
@@ -83,6 +88,40 @@ func (f *facts) slotFloor(site, slot string) deckle.CPM {
 	return 0
 }
 
+// magazineSlots are the site that the page at a URL is of, "" for none, and the
+// magazine slots that the page has by the site's template.
+func (f *facts) magazineSlots(page string) (site string, slots []deckle.Slot) {
+	u, err := url.Parse(page)
+	if err != nil {
+		return "", nil
+	}
+	i := slices.IndexFunc(f.cfg.Sites, func(s config.Site) bool { return slices.Contains(s.Hosts, strings.ToLower(u.Hostname())) })
+	if i < 0 {
+		return "", nil
+	}
+	site = f.cfg.Sites[i].ID
+	t := f.template(site)
+	if t == nil {
+		return site, nil
+	}
+	for _, i := range t.Match(template.Normalize(u.EscapedPath()), nil) {
+		if t.Slots[i].Kind == deckle.Magazine {
+			slots = append(slots, t.Slots[i])
+		}
+	}
+	return site, slots
+}
+
+// newEar hears what browsers tell of pages in which the reader plane failed.
+func newEar(cfg *config.Config) *heartbeat.Ear {
+	return heartbeat.New(heartbeat.Config{
+		Sites: func(id string) bool {
+			return slices.ContainsFunc(cfg.Sites, func(s config.Site) bool { return s.ID == id })
+		},
+		Address: edge.Peers(cfg.Server.TrustedProxies).ClientAddr,
+	})
+}
+
 // head keeps what a page has said of itself while it passed.
 func (f *facts) head(site, url string, m edge.HeadMeta) {
 	if o := f.open.Load(); o != nil {
@@ -108,6 +147,7 @@ func (f *facts) own(own edge.Own) edge.Own {
 	for path, h := range endpoints {
 		own[path] = h
 	}
+	own[heartbeat.Path] = f.ear.Endpoint(f.api)
 	return own
 }
 
