@@ -31,7 +31,7 @@ type budgetsPage struct {
 	Owners  []budgetOwner // advertisers, by name
 	Past    bool          // also days past
 	Other   link          // with days past, or without
-	Waiting int           // lines of advertisers that the catalog does not know
+	Unknown int           // lines of campaigns and advertisers that the catalog does not know
 }
 
 // A budgetOwner is an advertiser with all budgets that are spent for it.
@@ -74,7 +74,7 @@ func (d *Dashboard) showBudgets(v visit) error {
 	for _, l := range d.parts.Budgets.Lines() {
 		a, about, ok := lineOf(s, l)
 		if !ok {
-			p.Waiting++
+			p.Unknown++
 			continue
 		}
 		today := budget.DayOf(time.Now(), zone(a)).Date
@@ -108,24 +108,15 @@ func lineOf(s *catalog.Snapshot, l budget.Line) (a *catalog.Advertiser, about li
 	}
 	id := parts[1]
 	if l.Kind == budget.AdvertiserDay {
-		a, ok = record[*catalog.Advertiser](s, catalog.KindAdvertiser, id)
+		a, ok = report.Find[*catalog.Advertiser](s, catalog.KindAdvertiser, id)
 		return a, link{"/advertisers/" + id, "All its campaigns"}, ok
 	}
-	c, ok := record[*catalog.Campaign](s, catalog.KindCampaign, id)
+	c, ok := report.Find[*catalog.Campaign](s, catalog.KindCampaign, id)
 	if !ok {
 		return nil, link{}, false
 	}
-	a, ok = record[*catalog.Advertiser](s, catalog.KindAdvertiser, c.Advertiser)
+	a, ok = report.Find[*catalog.Advertiser](s, catalog.KindAdvertiser, c.Advertiser)
 	return a, link{"/campaigns/" + id, cmp.Or(c.Name, id)}, ok
-}
-
-// record is an entity, also one that has been deleted: its money was spent.
-func record[E catalog.Entity](s *catalog.Snapshot, k catalog.Kind, id string) (e E, ok bool) {
-	r, ok := s.Record(k, id)
-	if ok {
-		e, ok = r.Entity.(E)
-	}
-	return e, ok
 }
 
 func newBudgetLine(l budget.Line, about link, currency string) budgetLine {
@@ -168,7 +159,7 @@ type spendLine struct {
 // spendOf is the panel of a campaign; nil where there is nothing to read it from.
 func (d *Dashboard) spendOf(ctx context.Context, c *catalog.Campaign, now time.Time) (*spendPanel, error) {
 	s := d.catalog.Snapshot()
-	a, ok := record[*catalog.Advertiser](s, catalog.KindAdvertiser, c.Advertiser)
+	a, ok := report.Find[*catalog.Advertiser](s, catalog.KindAdvertiser, c.Advertiser)
 	if !ok || d.parts.Tables == nil && d.parts.Budgets == nil {
 		return nil, nil
 	}

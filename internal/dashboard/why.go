@@ -13,8 +13,10 @@ import (
 	"deckle"
 	"deckle/internal/catalog"
 	"deckle/internal/dashboard/api"
+	"deckle/internal/dashboard/report"
 	"deckle/internal/publicapi"
 	"deckle/internal/serve"
+	"deckle/internal/template"
 )
 
 // whyPage answers why a page got the ads that it gets: what it is about, who wanted
@@ -57,7 +59,6 @@ type whyStep struct {
 
 type whySlot struct {
 	ID, Size   string
-	Filled     bool
 	Verdict    string
 	Winner     link   // empty where there is none
 	Of         string // whose it is
@@ -116,16 +117,15 @@ func (d *Dashboard) showWhy(v visit) error {
 	if p.Closed || p.URL == "" {
 		return render(v.w, http.StatusOK, "why", p)
 	}
-	status := http.StatusOK
-	switch e, err := d.explain(&p); {
-	case err == nil:
-		p.Answer = newWhyAnswer(&words{s, d.content(), currencyOf(s, e.Site)}, e)
-	case p.Problem != "":
-		status = http.StatusBadRequest
-	default:
+	e, err := d.explain(&p)
+	if err != nil {
 		return err
 	}
-	return render(v.w, status, "why", p)
+	if e == nil {
+		return render(v.w, http.StatusBadRequest, "why", p)
+	}
+	p.Answer = newWhyAnswer(&words{s, d.content(), report.CurrencyOfSite(s, e.Site)}, e)
+	return render(v.w, http.StatusOK, "why", p)
 }
 
 // content is the taxonomy by whose ids pages are described.
@@ -134,20 +134,20 @@ func (d *Dashboard) content() *catalog.Taxonomy {
 	return content
 }
 
-// explain asks the pipeline. An error that is the fault of what was entered is in the
-// page's Problem.
+// explain asks the pipeline. There is neither an explanation nor an error when what was
+// entered cannot be explained: the page's Problem says why.
 func (d *Dashboard) explain(p *whyPage) (*serve.Explanation, error) {
-	b, err := d.batch(p)
-	if err != nil {
-		p.Problem = err.Error()
-		return nil, err
+	var b *serve.Batch
+	if b, p.Problem = d.batch(p); p.Problem != "" {
+		return nil, nil
 	}
 	e, err := d.parts.Explain(b)
 	if bad, ok := errors.AsType[*publicapi.Error](err); ok {
 		if bad.Status == http.StatusServiceUnavailable {
-			return nil, catalog.ErrNotLoaded
+			return nil, failure{bad.Status, "One moment", "This node does not sell yet: it is still reading what has happened. The overview says how its parts are."}
 		}
 		p.Problem = complaint(bad)
+		return nil, nil
 	}
 	return e, err
 }
@@ -164,19 +164,19 @@ func complaint(e *publicapi.Error) string {
 }
 
 // batch is what a browser would ask, with the slots that were entered or that the
-// template has.
-func (d *Dashboard) batch(p *whyPage) (*serve.Batch, error) {
-	b := &serve.Batch{URL: p.URL}
+// template has; or what is wrong with what was entered.
+func (d *Dashboard) batch(p *whyPage) (b *serve.Batch, problem string) {
+	b = &serve.Batch{URL: p.URL}
 	r := &reader{values: url.Values{"slots": {p.Slots.Value}, "pins": {p.Pins.Value}}}
 	b.Imps = r.slots("slots")
 	b.Pins = r.pins("pins")
 	if len(r.problems) > 0 {
-		return nil, errors.New(r.problems[0].Msg)
+		return nil, r.problems[0].Msg
 	}
 	if d.parts.SlotsOf != nil {
 		site, slots := d.parts.SlotsOf(p.URL)
 		if site == "" {
-			return nil, errors.New("The address is of no site of deckle.toml. Paste it with https:// and the host as readers see it.") //nolint:staticcheck // a sentence for people
+			return nil, "The address is of no site of deckle.toml. Paste it with https:// and the host as readers see it."
 		}
 		b.Pub = site
 		if len(b.Imps) == 0 {
@@ -184,14 +184,14 @@ func (d *Dashboard) batch(p *whyPage) (*serve.Batch, error) {
 		}
 	}
 	if len(b.Imps) == 0 {
-		return nil, errors.New("The page has no magazine slots by its site’s template. Write the slots that you mean below the address.") //nolint:staticcheck // likewise
+		return nil, "The page has no magazine slots by its site’s template. Write the slots that you mean below the address."
 	}
-	return b, nil
+	return b, ""
 }
 
 // impsOf are slots in the first of their sizes, as many as a page may have.
 func impsOf(slots []deckle.Slot) (imps []serve.Imp) {
-	for _, s := range slots {
+	for _, s := range slots[:min(len(slots), template.MaxSlotsPerPage)] {
 		imps = append(imps, serve.Imp{ID: string(s.ID), W: s.Formats[0].W, H: s.Formats[0].H})
 	}
 	return imps
@@ -232,18 +232,6 @@ func (r *reader) pins(name string) (pins []serve.Pin) {
 	return pins
 }
 
-func currencyOf(s *catalog.Snapshot, site string) string {
-	x, ok := s.Site(site)
-	if !ok {
-		return ""
-	}
-	p, _ := record[*catalog.Publisher](s, catalog.KindPublisher, x.Publisher)
-	if p == nil {
-		return ""
-	}
-	return p.Currency
-}
-
 // debugPage shows a debug token, this once.
 type debugPage struct {
 	frame
@@ -281,7 +269,7 @@ type words struct {
 
 func (w *words) creative(id string) link {
 	l := link{"/creatives/" + id + "/preview", id}
-	if c, ok := record[*catalog.Creative](w.s, catalog.KindCreative, id); ok {
+	if c, ok := report.Find[*catalog.Creative](w.s, catalog.KindCreative, id); ok {
 		l.Text = cmp.Or(c.Name, id)
 	}
 	return l
@@ -290,11 +278,11 @@ func (w *words) creative(id string) link {
 // of is whose a creative is: "Ryokan Association, Autumn leaves".
 func (w *words) of(campaign, advertiser string) string {
 	text := advertiser
-	if a, ok := record[*catalog.Advertiser](w.s, catalog.KindAdvertiser, advertiser); ok {
+	if a, ok := report.Find[*catalog.Advertiser](w.s, catalog.KindAdvertiser, advertiser); ok {
 		text = cmp.Or(a.Name, advertiser)
 	}
 	name := campaign
-	if c, ok := record[*catalog.Campaign](w.s, catalog.KindCampaign, campaign); ok {
+	if c, ok := report.Find[*catalog.Campaign](w.s, catalog.KindCampaign, campaign); ok {
 		name = cmp.Or(c.Name, campaign)
 	}
 	return text + ", " + name

@@ -87,7 +87,7 @@ func (w *words) candidate(c *serve.ExplainedCandidate) whyCandidate {
 func decimal(v float64) string { return strconv.FormatFloat(v, 'g', 3, 64) }
 
 func (w *words) slot(e *serve.ExplainedSlot, candidates map[string]*serve.ExplainedCandidate) whySlot {
-	s := whySlot{ID: e.ID, Size: fmt.Sprintf("%d×%d", e.W, e.H), Filled: e.Creative != "", More: e.LeftOut}
+	s := whySlot{ID: e.ID, Size: fmt.Sprintf("%d×%d", e.W, e.H), More: e.LeftOut}
 	switch {
 	case e.Outcome == "honored":
 		s.Winner, s.Verdict = w.creative(e.Creative), "The reader has bookmarked it in this slot."

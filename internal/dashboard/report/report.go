@@ -157,7 +157,7 @@ func Run(ctx context.Context, t Tables, s *catalog.Snapshot, q Query) (Report, e
 	for _, r := range rows {
 		c := currency
 		if !one {
-			c = currencyOfSite(s, r.Site)
+			c = CurrencyOfSite(s, r.Site)
 		}
 		if merged[c] == nil {
 			merged[c] = map[Row]*Counts{}
@@ -202,7 +202,7 @@ func newGroup(currency string, rows map[Row]*Counts) Group {
 func (q Query) currency(s *catalog.Snapshot) (string, bool) {
 	switch {
 	case q.Site != "":
-		return currencyOfSite(s, q.Site), true
+		return CurrencyOfSite(s, q.Site), true
 	case q.Advertiser != "":
 		return currencyOfAdvertiser(s, q.Advertiser), true
 	case q.Campaign != "":
@@ -211,14 +211,13 @@ func (q Query) currency(s *catalog.Snapshot) (string, bool) {
 	return "", false
 }
 
-// Tombstones have a currency too: what was spent stays spent.
-
-func currencyOfSite(s *catalog.Snapshot, id string) string {
-	site, ok := entity[*catalog.Site](s, catalog.KindSite, id)
+// CurrencyOfSite is that of a site's publisher; "" where the catalog does not know it.
+func CurrencyOfSite(s *catalog.Snapshot, id string) string {
+	site, ok := Find[*catalog.Site](s, catalog.KindSite, id)
 	if !ok {
 		return ""
 	}
-	p, ok := entity[*catalog.Publisher](s, catalog.KindPublisher, site.Publisher)
+	p, ok := Find[*catalog.Publisher](s, catalog.KindPublisher, site.Publisher)
 	if !ok {
 		return ""
 	}
@@ -226,7 +225,7 @@ func currencyOfSite(s *catalog.Snapshot, id string) string {
 }
 
 func currencyOfAdvertiser(s *catalog.Snapshot, id string) string {
-	a, ok := entity[*catalog.Advertiser](s, catalog.KindAdvertiser, id)
+	a, ok := Find[*catalog.Advertiser](s, catalog.KindAdvertiser, id)
 	if !ok {
 		return ""
 	}
@@ -234,14 +233,15 @@ func currencyOfAdvertiser(s *catalog.Snapshot, id string) string {
 }
 
 func currencyOfCampaign(s *catalog.Snapshot, id string) string {
-	c, ok := entity[*catalog.Campaign](s, catalog.KindCampaign, id)
+	c, ok := Find[*catalog.Campaign](s, catalog.KindCampaign, id)
 	if !ok {
 		return ""
 	}
 	return currencyOfAdvertiser(s, c.Advertiser)
 }
 
-func entity[E catalog.Entity](s *catalog.Snapshot, k catalog.Kind, id string) (e E, ok bool) {
+// Find is an entity, also a tombstone: what was spent stays spent.
+func Find[E catalog.Entity](s *catalog.Snapshot, k catalog.Kind, id string) (e E, ok bool) {
 	r, ok := s.Record(k, id)
 	if !ok {
 		return e, false
