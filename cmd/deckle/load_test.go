@@ -51,6 +51,7 @@ func BenchmarkBatches(b *testing.B) {
 			for b.Loop() {
 				l.run(b.Context(), rate, 3*time.Second)
 			}
+			l.client.CloseIdleConnections()
 			l.report(b)
 		})
 	}
