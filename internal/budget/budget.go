@@ -35,8 +35,13 @@
 // A node that ends in order reserves nothing more, notes so in its presence, and
 // seals at once every lease that no token names. What is left is sealed by whoever is
 // there when the last token has ended, some six minutes later, as after a crash. A
-// campaign goes on meanwhile with what is not leased, which is at least half of what was
-// free when the newest lease was taken.
+// campaign goes on meanwhile with what is not leased: at least half of what was free
+// when the newest lease was taken, until two impressions are left.
+//
+// An end is in the store before a seal is in the journal. So a lease whose end is not
+// noted has never been sealed, and one whose end was noted long ago and which the fold
+// does not know may have been: the fold forgets what was sealed two days ago. Of such a
+// lease, which takes an outage of that length, all is counted as spent.
 package budget
 
 import (

@@ -97,7 +97,6 @@ func (b *Book) reindex(now time.Time) {
 	}
 	for l := range x.wanted {
 		l.terms = new(x.wanted[l])
-		l.to = l.terms.to
 	}
 	for _, l := range b.lines {
 		if _, ok := x.wanted[l]; !ok {

@@ -20,7 +20,6 @@ type line struct {
 	// The rest is guarded by the book's lock.
 
 	terms    *terms    // nil while no campaign pays from it
-	to       time.Time // end of its day, once it was known; zero for a total
 	record   record    // as far as is known; the store decides
 	revision uint64    // of record; 0: there is none
 	unread   bool      // its value is of a form that is not known: it is left alone
@@ -139,7 +138,7 @@ func (b *Book) plan(l *line, now time.Time) (p plan) {
 
 // over reports whether nobody reserves from a line any more.
 func (l *line) over(now time.Time) bool {
-	return l.terms == nil || !l.to.IsZero() && !now.Before(l.to)
+	return l.terms == nil || !l.terms.to.IsZero() && !now.Before(l.terms.to)
 }
 
 // planUse decides which of the open leases are closed, and whether one is taken.
@@ -195,9 +194,9 @@ func (b *Book) shut(p *plan, now time.Time, leases ...*lease) {
 }
 
 // size is how much is taken of what is free, where that is at least the highest price.
-// It lasts for a while at the rate of late, and is no less than an eighth of what is
-// free for each node; all nodes together never take more than half of it, so that one
-// that is gone stops no campaign.
+// It lasts for a while at the rate of late, and is no less than an eighth of the node's
+// share; it is never more than half of that, so that a node that is gone stops no
+// campaign. Of what is less than two of the highest price it is all.
 func size(t *terms, free, perSecond deckle.Money, lasts time.Duration, nodes int) deckle.Money {
 	if free < 2*t.highest {
 		return free

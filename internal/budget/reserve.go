@@ -21,8 +21,8 @@ type lease struct {
 	closed atomic.Bool
 }
 
-// shut is more than any amount: taken from free it leaves nothing to reserve.
-const shut = 1 << 61
+// closed is more than any amount: taken from what is free it leaves nothing to reserve.
+const closed = 1 << 61
 
 func newLease(id string, amount deckle.Money, now time.Time) *lease {
 	l := &lease{id: id, amount: amount, taken: now}
@@ -52,7 +52,7 @@ func (l *lease) reserve(price deckle.Money) bool {
 // close ends reserving.
 func (l *lease) close() {
 	if !l.closed.Swap(true) {
-		l.free.Add(-shut)
+		l.free.Add(-closed)
 	}
 }
 
@@ -65,8 +65,8 @@ func (l *lease) left() deckle.Money { return deckle.Money(max(l.free.Load(), 0))
 // unspent is what is neither reserved nor paid, also of a closed lease.
 func (l *lease) unspent() deckle.Money {
 	free := l.free.Load()
-	if free < -shut/2 {
-		free += shut
+	if free < -closed/2 {
+		free += closed
 	}
 	return deckle.Money(max(free, 0))
 }
