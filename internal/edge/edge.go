@@ -34,6 +34,10 @@ type Site struct {
 	Enabled    bool     // false: plain proxy
 	Currency   string
 
+	// Fetch makes pages the same for everybody, so that they may be cached: the client
+	// asks for bids, by page-bids, and the gate is asked there.
+	Fetch bool
+
 	// Template gives the site's template as it is now. It may return nil, when the
 	// site has no ads, and is never nil itself.
 	Template func() *template.Template
@@ -138,6 +142,7 @@ func (e *Edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	v := e.plan(r, site, arrived)
+	v.share(r)
 	e.metrics.pages.WithLabelValues(site.ID, string(v.outcome)).Inc()
 	if v.hole1() {
 		e.page(w, r, v)
@@ -194,7 +199,9 @@ func (e *Edge) page(w http.ResponseWriter, r *http.Request, v *visit) {
 	w.WriteHeader(resp.StatusCode)
 
 	p := newPage(w, v, doc)
-	p.headEnds = e.tellHead(r, v.site.ID, resp.StatusCode, doc)
+	if len(v.slots) > 0 {
+		p.headEnds = e.tellHead(r, v.site.ID, resp.StatusCode, doc)
+	}
 	p.selected = e.notices.Selected // the winners, once their bids are with the reader
 	p.giveUp = cancel
 	err = p.stream(resp.Body)
@@ -243,6 +250,7 @@ type visit struct {
 	section    string
 	slots      []deckle.Slot // in file order, at most template.MaxSlotsPerPage
 	outcome    outcome
+	shared     bool // its page is the same for everybody
 	consent    consent.Decision
 	auction    *auction.Auction // nil: no bids will come
 }

@@ -30,6 +30,8 @@ type slotEntry struct {
 type clientEntry struct {
 	Src string `json:"src"`
 	ClientOptions
+	Bids string `json:"bids,omitempty"` // "fetch": it asks for them
+	SPA  bool   `json:"spa,omitempty"`
 }
 
 // readerEntry tells the runner which script fills the magazine slots, and for which
@@ -48,7 +50,10 @@ func (v *visit) slotsHole(now time.Time, nonce string) []byte {
 		Reader *readerEntry `json:"reader,omitempty"`
 	}{Slots: v.slotEntries(now), Skip: v.skip()}
 	if v.client() {
-		block.Client = &clientEntry{Src: web.ClientPath(), ClientOptions: v.site.Client}
+		block.Client = &clientEntry{Src: web.ClientPath(), ClientOptions: v.site.Client, SPA: v.template.SPA}
+		if v.site.Fetch {
+			block.Client.Bids = "fetch"
+		}
 		if v.hasMagazine() {
 			block.Reader = &readerEntry{Src: web.ReaderPath(), Pub: v.site.ID}
 		}

@@ -26,12 +26,13 @@ const (
 	outcomePrefetch      outcome = "prefetch"       // nobody sees the page yet
 	outcomeBot           outcome = "bot"
 	outcomeNoConsent     outcome = "no_consent"
+	outcomeShared        outcome = "shared" // the gate was not asked: see share.go
 )
 
 // hole1 reports whether slot definitions go into the page.
 func (v *visit) hole1() bool {
 	switch v.outcome {
-	case outcomeRun, outcomeNoAuction, outcomeNoConsent, outcomePrefetch, outcomeBot:
+	case outcomeRun, outcomeNoAuction, outcomeNoConsent, outcomePrefetch, outcomeBot, outcomeShared:
 		return true
 	}
 	return false
@@ -39,7 +40,9 @@ func (v *visit) hole1() bool {
 
 // private reports whether an answer, if it is a page, can be one of several that
 // readers of this URL get: then it is private, whatever goes into it.
-func (v *visit) private() bool { return len(v.slots) > 0 && v.outcome != outcomeDisabled }
+func (v *visit) private() bool {
+	return len(v.slots) > 0 && v.outcome != outcomeDisabled && !v.shared
+}
 
 // client reports whether the browser client goes in with them.
 func (v *visit) client() bool { return v.outcome != outcomeBot }

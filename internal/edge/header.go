@@ -145,7 +145,11 @@ func (s *siteProxy) answer(h http.Header, resp *http.Response, v *visit, scripts
 	for name, values := range resp.Header {
 		h[name] = values
 	}
-	s.makePrivate(h)
+	if v.shared {
+		makeShared(h)
+	} else {
+		s.makePrivate(h)
+	}
 	removeUntrue(h)
 	scripts.apply(h)
 	if v.client() {
@@ -153,7 +157,7 @@ func (s *siteProxy) answer(h http.Header, resp *http.Response, v *visit, scripts
 			h.Add("Link", "<"+origin+">; rel=preconnect")
 		}
 	}
-	if s.ServerTiming {
+	if s.ServerTiming && !v.shared { // what is kept was not measured for who gets it
 		h.Add("Server-Timing", serverTiming(v))
 	}
 }

@@ -287,19 +287,28 @@ func withVisit(r *http.Request, v *visit) *http.Request {
 }
 
 // plainAnswer makes the header of an answer without a hole true: the frame of a
-// page with slots, and its HEAD, are as private as the page.
+// page with slots, and its HEAD, are as private as the page. Where the page is the
+// same for everybody its HEAD is, too; and whatever else it came as, without what
+// would have gone in, is nobody's to keep.
 func (s *siteProxy) plainAnswer(resp *http.Response) error {
 	s.toPublic(resp)
 	v, _ := resp.Request.Context().Value(visitKey{}).(*visit)
-	if v == nil || !v.private() {
+	if v == nil || !v.private() && !v.shared {
 		return nil
 	}
-	if doc, why := s.injectable(resp, v.client()); why == "" {
+	doc, why := s.injectable(resp, v.client())
+	if why != "" {
+		return nil
+	}
+	isHead := resp.Request.Method == http.MethodHead
+	if v.shared && isHead {
+		makeShared(resp.Header)
+	} else {
 		s.makePrivate(resp.Header)
-		if resp.Request.Method == http.MethodHead {
-			removeUntrue(resp.Header) // of the page, which is longer than the origin's
-			doc.scripts.apply(resp.Header)
-		}
+	}
+	if isHead {
+		removeUntrue(resp.Header) // of the page, which is longer than the origin's
+		doc.scripts.apply(resp.Header)
 	}
 	return nil
 }

@@ -224,7 +224,7 @@ func (p *page) hold(a *auction.Auction, until time.Time) bool {
 
 // serverTiming tells, in the trailer, what was not known before the first byte.
 func (p *page) serverTiming() {
-	if !p.visit.site.ServerTiming {
+	if !p.visit.site.ServerTiming || p.visit.shared {
 		return
 	}
 	line := "hold;dur=" + millis(p.held)
