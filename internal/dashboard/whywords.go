@@ -150,21 +150,29 @@ func (w *words) winner(s *whySlot, e *serve.ExplainedSlot, candidates map[string
 		} else {
 			s.Because = append(s.Because, "It has the best score of all that could have this slot: of what readers did with it, and of its bid.")
 		}
-		switch {
-		case c.RunnerUp == "" && c.Floor > 0:
-			s.Because = append(s.Because, "No other advertiser was left to compete with, so that it pays the floor.")
-		case c.RunnerUp == "":
-			s.Because = append(s.Because, "No other advertiser was left to compete with, and the slot has no floor.")
-		case c.Price <= c.Floor:
-			s.Because = append(s.Because, "The next one, “"+w.creative(c.RunnerUp).Text+"”, would have been beaten for less than the floor, so that it pays the floor.")
-		default:
-			s.Because = append(s.Because, "The next one, “"+w.creative(c.RunnerUp).Text+"”, sets the price: as much as is needed to be as good as that.")
-		}
-		if x := candidates[c.Creative]; x != nil {
+		x := candidates[c.Creative]
+		s.Because = append(s.Because, w.price(c, x))
+		if x != nil {
 			s.Because = append(s.Because, "It would have paid up to "+w.cpm(x.Bid)+".")
 			s.Scale = w.scale(c, x)
 		}
 	}
+}
+
+// price says what has set the price of a winner.
+func (w *words) price(c *serve.ExplainedContender, x *serve.ExplainedCandidate) string {
+	next := "The next one, “" + w.creative(c.RunnerUp).Text + "”, "
+	switch {
+	case c.RunnerUp == "" && c.Floor > 0:
+		return "No other advertiser was left to compete with, so that it pays the floor."
+	case c.RunnerUp == "":
+		return "No other advertiser was left to compete with, and the slot has no floor."
+	case c.Price <= c.Floor:
+		return next + "would have been beaten for less than the floor, so that it pays the floor."
+	case x != nil && c.Price >= x.Bid:
+		return next + "is at least as good by what is known: chance was with this one, and it pays its whole bid."
+	}
+	return next + "sets the price: as much as is needed to be as good as that."
 }
 
 // scale draws floor, price and bid on a line that begins at nothing.
