@@ -93,6 +93,38 @@ func TestOrphansAreSealed(t *testing.T) {
 	})
 }
 
+// What a lease has paid for is forgotten by the fold two days after its seal. One that was
+// not settled by then counts as spent, all of it: what was spent of a total is never
+// spent again.
+func TestForgottenLeases(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		w.inn(1_000_000, 100_000, 20_000)
+		first := w.start(parts{})
+		w.leased(first, campDay, campTotal, innDay)
+		if got := first.spend("autumn", 2, 1000); got != 2 {
+			t.Fatalf("%d impressions", got)
+		}
+		was := first.line(campTotal)
+		first.stop() // seals, and settles nothing
+		time.Sleep(72 * time.Hour)
+		later := w.start(parts{kv: func(store.KV) store.KV { return memory.NewKV() }})
+		later.beacon(ad{"autumn", "inn", 1, w.request(), []string{"of nobody"}, time.Now()}) // the journal's time goes on
+		later.kill()
+
+		second := w.start(parts{})
+		defer second.stop()
+		w.leased(second, "campaign/autumn/2000-01-04", campTotal)
+		if l := second.line(campTotal); l.Settled != was.Settled+was.Leased {
+			t.Errorf("%d are settled; before the end it was %+v", l.Settled, was)
+		}
+		got, want := second.spend("autumn", 200, 1000), int(20_000-was.Settled-was.Leased)/1000
+		if got != want {
+			t.Errorf("%d more impressions, want %d", got, want)
+		}
+	})
+}
+
 // A value that this program could not have written is left alone, and said.
 func TestUnknownForms(t *testing.T) {
 	t.Parallel()

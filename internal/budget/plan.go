@@ -19,12 +19,12 @@ type line struct {
 
 	// The rest is guarded by the book's lock.
 
-	terms    *terms    // nil while no campaign pays from it
-	record   record    // as far as is known; the store decides
-	revision uint64    // of record; 0: there is none
-	unread   bool      // its value is of a form that is not known: it is left alone
-	held     []*lease  // those of record that this incarnation took, oldest first; also closed ones
-	fresh    *lease    // taken, and its event is not known to be durable; nobody reserves from it
+	terms    *terms   // nil while no campaign pays from it
+	record   record   // as far as is known; the store decides
+	revision uint64   // of record; 0: there is none
+	unread   bool     // its value is of a form that is not known: it is left alone
+	held     []*lease // those of record that this incarnation took, oldest first; also closed ones
+	fresh    *lease   // taken, and its event is not known to be durable; nobody reserves from it
 
 	seen uint64 // newest revision that has been told of; a removal has one as well
 
@@ -209,7 +209,8 @@ func size(t *terms, free, perSecond deckle.Money, lasts time.Duration, nodes int
 // failover is more than a cluster's store takes to find a new leader.
 const failover = 15 * time.Second
 
-// burn is how much a second is reserved, as the open leases tell.
+// burn is how much a second is reserved, as the open leases tell. A lease that is new says
+// little.
 func burn(open []*lease, now time.Time) deckle.Money {
 	if len(open) == 0 {
 		return 0
@@ -218,7 +219,7 @@ func burn(open []*lease, now time.Time) deckle.Money {
 	for _, one := range open {
 		used += one.amount - one.left()
 	}
-	return used / deckle.Money(max(now.Sub(open[0].taken)/time.Second, 1))
+	return used / deckle.Money(max(now.Sub(open[0].taken), failover)/time.Second)
 }
 
 // forgets is after how long the fold of the journal may have forgotten a sealed lease;
@@ -274,7 +275,7 @@ const keepLines = 4 * 24 * time.Hour
 
 // holdsNothing reports whether a line need not be remembered.
 func (l *line) holdsNothing() bool {
-	return l.revision == 0 && l.terms == nil && len(l.held) == 0 && l.fresh == nil && !l.unread
+	return l.revision == 0 && l.terms == nil && len(l.held) == 0 && l.fresh == nil && !l.unread && !l.busy
 }
 
 // forget drops what is in memory of leases that are not in the record.

@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"deckle/internal/journal"
 	"deckle/internal/store"
@@ -30,14 +29,14 @@ const (
 // A store that cannot be reached is asked again: what is leased is spent meanwhile, and
 // nothing more.
 func (b *Book) Run(ctx context.Context) error {
-	g, working := errgroup.WithContext(ctx)
-	g.Go(func() error { b.follow(working); return nil })
-	g.Go(func() error { b.live(working); return nil })
-	g.Go(func() error { b.look(working); return nil })
+	var g sync.WaitGroup
+	g.Go(func() { b.follow(ctx) })
+	g.Go(func() { b.live(ctx) })
+	g.Go(func() { b.look(ctx) })
 	for range b.config.Workers {
-		g.Go(func() error { b.work(working); return nil })
+		g.Go(func() { b.work(ctx) })
 	}
-	_ = g.Wait() // none of them returns an error
+	g.Wait()
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
 	defer cancel()
 	b.end(last)
@@ -83,6 +82,9 @@ func (b *Book) told(c *store.Change) {
 	if id, ok := strings.CutPrefix(c.Key, nodePrefix); ok {
 		b.toldNode(id, c)
 		return
+	}
+	if c.Deleted && b.lines[c.Key] == nil {
+		return // of a day long past
 	}
 	if k, _, ok := parseLine(c.Key); ok {
 		b.toldLine(b.line(c.Key, k), c)
