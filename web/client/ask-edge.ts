@@ -15,7 +15,8 @@ export const askEdge = async (
   const timer = setTimeout(() => abort.abort(), LIMIT_MS);
   try {
     const answer = await fetch(location.origin + path, {
-      ...(body !== undefined && {method: 'POST', body}),
+      method: body === undefined ? 'GET' : 'POST',
+      body: body ?? null,
       // Where a browser does not say who asks, this does: no other site may set it.
       headers: {'X-Deckle': '1'},
       cache: 'no-store',

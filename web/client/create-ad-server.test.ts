@@ -10,6 +10,7 @@ const slot = (id: string): Slot => ({
   divId: `div-${id}`,
   formats: [[300, 250]],
   targeting: {pos: ['atf']},
+  own: false,
   deadlineMs: 0,
 });
 
@@ -23,7 +24,10 @@ const setUp = (kind: Interface, entries: Record<string, unknown> = {}) => {
       bidFor: (id) => bids.get(id),
       onRender: (adId) => rendered.push(adId),
     });
-  return {gpt, rendered, create};
+  const receive = (more: Record<string, unknown>) => {
+    for (const bid of getBids(more, Date.now())) bids.set(bid.slotId, bid);
+  };
+  return {gpt, rendered, create, receive};
 };
 
 const kargo = {hb_adid: 'AD1', hb_pb: '2.50', hb_bidder: 'kargo', w: 300, h: 250};
@@ -158,6 +162,46 @@ describe.each<Interface>(['config', 'methods'])('through GPT’s %s', (kind) => 
     adServer.withdraw();
     expect(gpt.targetingOf('div-a')).toEqual({pos: ['atf']});
     expect(gpt.targetingOf('div-b')).toEqual({pos: ['atf']});
+  });
+});
+
+describe.each<Interface>(['config', 'methods'])('again, through GPT’s %s', (kind) => {
+  test('a refresh carries the new bid and nothing of the old one', () => {
+    const entries: Record<string, unknown> = {a: {...kargo, hb_deal: 'D-1'}};
+    const {gpt, rendered, create, receive} = setUp(kind, entries);
+    const adServer = create();
+    adServer.request([slot('a'), slot('b')]);
+    gpt.render('div-a');
+    receive({a: {hb_adid: 'AD2', hb_pb: '1.00'}});
+    adServer.withdraw([slot('a')]);
+    adServer.refresh([slot('a'), slot('never-requested')]);
+    expect(gpt.requests[1]).toEqual([
+      {div: 'div-a', targeting: {pos: ['atf'], hb_adid: 'AD2', hb_pb: '1.00', ts_initial: '1'}},
+    ]);
+    gpt.render('div-a');
+    expect(rendered).toEqual(['AD1', 'AD2']);
+    expect(gpt.targetingOf('div-a')).toEqual({pos: ['atf']});
+  });
+
+  test('only the slots that are meant lose what was set', () => {
+    const {gpt, create} = setUp(kind, {a: kargo, b: {...kargo, hb_adid: 'AD2'}});
+    const adServer = create();
+    adServer.request([slot('a'), slot('b')]);
+    adServer.withdraw([slot('a'), slot('c')]);
+    expect(gpt.targetingOf('div-a')).toEqual({pos: ['atf']});
+    expect(gpt.targetingOf('div-b')).toMatchObject({hb_adid: 'AD2'});
+  });
+
+  test('a page that is left gives up our slots and keeps its own', () => {
+    const {gpt, create, receive} = setUp(kind, {a: kargo, b: kargo});
+    const adServer = create();
+    gpt.googletag.defineSlot('/page/own', [1, 1], 'div-b');
+    adServer.request([slot('a'), slot('b')]);
+    adServer.leave();
+    expect(adServer.holdersOf('AD1')).toEqual(['div-b']);
+    receive({a: {hb_adid: 'AD3'}});
+    adServer.request([slot('a')]); // the same element, on the next page
+    expect(gpt.requests[1]).toMatchObject([{div: 'div-a', targeting: {hb_adid: 'AD3'}}]);
   });
 });
 

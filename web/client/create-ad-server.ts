@@ -1,6 +1,6 @@
 import {getTargeting} from './get-targeting.ts';
 import {isInitialLoadDisabled} from './is-initial-load-disabled.ts';
-import type {Bid, Slot} from './page.ts';
+import type {Bid, Slot, Targeting} from './page.ts';
 import {safely} from './safely.ts';
 import {setTargeting} from './set-targeting.ts';
 import {withGPT} from './with-gpt.ts';
@@ -8,8 +8,15 @@ import {withGPT} from './with-gpt.ts';
 export interface AdServer {
   /** Requests ads for slots whose elements are in the document, each once, all in one request. */
   request(slots: readonly Slot[]): void;
-  /** Takes what we set away from every slot, except the template's own targeting. */
-  withdraw(): void;
+  /**
+   * Takes what we set away from these slots, or from every slot, except the
+   * template's own targeting.
+   */
+  withdraw(slots?: readonly Slot[]): void;
+  /** Requests new ads for slots that have been requested before, all in one request. */
+  refresh(slots: readonly Slot[]): void;
+  /** Gives up the slots that we have defined: their page is another one now. */
+  leave(): void;
   /** The ids of the elements whose newest request carried this hb_adid. */
   holdersOf(adId: string): string[];
 }
@@ -33,6 +40,7 @@ export const createAdServer = (win: Window, {bidFor, onRender}: AdServerOptions)
   /** What hb_adid a slot's newest request carried; the key is there for every slot requested. */
   const carried = new Map<googletag.Slot, string>();
   const ours = new Map<googletag.Slot, Ours>();
+  const made = new Set<googletag.Slot>();
 
   const clear = (slot: googletag.Slot) => {
     const set = ours.get(slot);
@@ -60,8 +68,8 @@ export const createAdServer = (win: Window, {bidFor, onRender}: AdServerOptions)
 
   const target = (gptSlot: googletag.Slot, slot: Slot) => {
     const bid = bidFor(slot.id);
-    const hb = {...bid?.targeting, ts_initial: '1'};
-    setTargeting(gptSlot, {...slot.targeting, ...hb});
+    const hb: Targeting = Object.assign({ts_initial: '1'}, bid?.targeting);
+    setTargeting(gptSlot, Object.assign({}, slot.targeting, hb));
     const set: Ours = {keys: {}, requested: false};
     for (const key of Object.keys(hb)) set.keys[key] = null;
     ours.set(gptSlot, set);
@@ -73,16 +81,24 @@ export const createAdServer = (win: Window, {bidFor, onRender}: AdServerOptions)
     setTimeout(expire, bid.expiresAt - Date.now());
   };
 
+  const of = (gpt: typeof googletag, {divId}: Slot) =>
+    gpt
+      .pubads()
+      .getSlots()
+      .find((gptSlot) => gptSlot.getSlotElementId() === divId);
+
   return {
     request(slots) {
       withGPT(win, (gpt) => {
-        const defined = gpt.pubads().getSlots();
         const unrequested: googletag.Slot[] = [];
         for (const slot of slots) {
-          const existing = defined.find((s) => s.getSlotElementId() === slot.divId);
+          const existing = of(gpt, slot);
           const gptSlot = existing ?? gpt.defineSlot(slot.gamUnitPath, slot.formats, slot.divId);
           if (!gptSlot) continue;
-          if (!existing) gptSlot.addService?.(gpt.pubads());
+          if (!existing) {
+            gptSlot.addService?.(gpt.pubads());
+            made.add(gptSlot);
+          }
           // What a request before our time carried is unknown; that it was answered is not.
           const requested = carried.has(gptSlot) || gptSlot.getResponseInformation?.();
           target(gptSlot, slot);
@@ -91,8 +107,33 @@ export const createAdServer = (win: Window, {bidFor, onRender}: AdServerOptions)
         show(gpt, unrequested);
       });
     },
-    withdraw() {
-      withGPT(win, () => Array.from(ours.keys()).forEach(clear));
+    withdraw(slots) {
+      withGPT(win, (gpt) => {
+        if (!slots) Array.from(ours.keys()).forEach(clear);
+        for (const slot of slots ?? []) {
+          const gptSlot = of(gpt, slot);
+          if (gptSlot) clear(gptSlot);
+        }
+      });
+    },
+    refresh(slots) {
+      withGPT(win, (gpt) => {
+        const shown: googletag.Slot[] = [];
+        for (const slot of slots) {
+          const gptSlot = of(gpt, slot);
+          if (!gptSlot) continue;
+          target(gptSlot, slot);
+          shown.push(gptSlot);
+        }
+        if (shown.length) gpt.pubads().refresh(shown);
+      });
+    },
+    leave() {
+      withGPT(win, (gpt) => {
+        if (made.size) gpt.destroySlots(Array.from(made));
+        for (const slot of Array.from(made)) carried.delete(slot);
+        made.clear();
+      });
     },
     holdersOf: (adId) =>
       Array.from(carried.entries())

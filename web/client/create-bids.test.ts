@@ -31,12 +31,12 @@ test('a bid that has expired is gone', () => {
   expect(bids.forCreative('AD2')).toBeUndefined();
 });
 
-test('once closed there are no bids, and none come', () => {
+test('what is cleared is gone, and others may come', () => {
   const {bids} = setUp();
   bids.receive({top: {hb_adid: 'AD1'}});
-  bids.close();
-  bids.receive({top: {hb_adid: 'AD2'}});
+  bids.clear();
   expect(bids.forSlot('top')).toBeUndefined();
+  bids.receive({top: {hb_adid: 'AD2'}});
+  expect(bids.forSlot('top')?.adId).toBe('AD2');
   expect(bids.forBilling('AD1')).toBeUndefined();
-  expect(bids.forBilling('AD2')).toBeUndefined();
 });

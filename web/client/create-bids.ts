@@ -10,26 +10,22 @@ export interface Bids {
   forCreative(adId: string): Bid | undefined;
   /** The bid with this hb_adid, however old: what was requested in time is paid for. */
   forBilling(adId: string): Bid | undefined;
-  /** Forgets every bid, and takes no further ones. */
-  close(): void;
+  /** Forgets every bid. */
+  clear(): void;
 }
 
 /** The winners of this page view. Keys are strangers' strings, hence a Map. */
 export const createBids = (now: () => number): Bids => {
   const bids = new Map<string, Bid>();
-  let open = true;
   const byAdId = (adId: string) => Array.from(bids.values()).find((bid) => bid.adId === adId);
   const fresh = (bid: Bid | undefined) => (bid && now() < bid.expiresAt ? bid : undefined);
   return {
     receive(value) {
-      if (open) for (const bid of getBids(value, now())) bids.set(bid.slotId, bid);
+      for (const bid of getBids(value, now())) bids.set(bid.slotId, bid);
     },
     forSlot: (slotId) => fresh(bids.get(slotId)),
     forCreative: (adId) => fresh(byAdId(adId)),
     forBilling: byAdId,
-    close() {
-      open = false;
-      bids.clear();
-    },
+    clear: () => bids.clear(),
   };
 };

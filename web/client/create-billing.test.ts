@@ -29,15 +29,23 @@ describe.each<{burlOn: Bid['burlOn']; facts: Fact[]; fired: number}>([
 ])('burl_on $burlOn after $facts', ({burlOn, facts, fired}) => {
   test(`fires ${fired} times`, () => {
     const urls: string[] = [];
-    const billing = createBilling((url) => urls.push(url));
+    const won: string[] = [];
+    const billing = createBilling(
+      (url) => urls.push(url),
+      ({adId}) => won.push(adId),
+    );
     for (const fact of facts) billing[fact](bid('AD1', burlOn));
     expect(urls).toEqual(Array(fired).fill('https://b.example/AD1'));
+    expect(won).toEqual(Array(fired).fill('AD1'));
   });
 });
 
 test('one bid’s creative does not bill another bid', () => {
   const urls: string[] = [];
-  const billing = createBilling((url) => urls.push(url));
+  const billing = createBilling(
+    (url) => urls.push(url),
+    () => {},
+  );
   billing.rendered(bid('AD1', 'creative'));
   billing.handed(bid('AD2', 'creative'));
   expect(urls).toEqual([]);

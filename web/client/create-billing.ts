@@ -14,7 +14,7 @@ export interface Billing {
  * house ad that beat the bid carried it as well. Only the creative of the bid's
  * own line item comes to ask for the markup. The two come in either order.
  */
-export const createBilling = (fire: (url: string) => void): Billing => {
+export const createBilling = (fire: (url: string) => void, onWon: (bid: Bid) => void): Billing => {
   const seen = {rendered: new Set<string>(), handed: new Set<string>()};
   const billed = new Set<string>();
   const observe = (fact: 'rendered' | 'handed', bid: Bid) => {
@@ -24,6 +24,7 @@ export const createBilling = (fire: (url: string) => void): Billing => {
     if (!won || billed.has(bid.adId)) return;
     billed.add(bid.adId);
     bid.notices.forEach(fire);
+    onWon(bid);
   };
   return {
     rendered: (bid) => observe('rendered', bid),

@@ -13,7 +13,7 @@ export const getAuctionBids = (response: Record<string, unknown> | undefined): W
     for (const {impid, adm, w, h, exp, burl, nurl, ext} of list(seat.bid)) {
       const targeting = isRecord(ext) && isRecord(ext.targeting) ? ext.targeting : {};
       if (typeof impid !== 'string' || typeof targeting.hb_adid !== 'string') continue;
-      won.bids[impid] = {...targeting, w, h, exp, burl, nurl};
+      won.bids[impid] = Object.assign({}, targeting, {w, h, exp, burl, nurl});
       won.markup[targeting.hb_adid] = adm;
     }
   }

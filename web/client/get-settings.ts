@@ -14,6 +14,8 @@ export const getSettings = (script: ClientScript | null): Settings => {
     gpt: data.gpt === 'load' ? 'load' : 'page',
     gptUrl: script?.gptUrl ?? data.gptUrl ?? '',
     init: data.init === 'dom' || data.init === 'load' ? data.init : 'early',
+    bids: data.bids === 'fetch' ? 'fetch' : 'inline',
+    spa: data.spa === 'true',
     parsedAt: Number(data.at ?? performance.now()),
     nonce: script?.nonce ?? '',
   };

@@ -19,9 +19,19 @@ test('GPT slots are taken as the edge writes them', () => {
       divId: 'div-top',
       formats: [[300, 250]],
       targeting: {pos: ['atf']},
+      own: false,
       deadlineMs: 420,
     },
   ]);
+});
+
+test('a slot without an ad server needs no unit path', () => {
+  const {gam_unit_path: _, ...without} = entry;
+  expect(getSlots([{...without, ad_server: 'none'}])[0]).toMatchObject({
+    own: true,
+    gamUnitPath: '',
+  });
+  expect(getSlots([without])).toEqual([]);
 });
 
 test('without a deadline nobody waits', () => {

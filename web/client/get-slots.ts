@@ -10,7 +10,9 @@ export const getSlots = (value: unknown): Slot[] =>
 
 const getSlot = (value: unknown): Slot | undefined => {
   if (!isRecord(value) || value.kind !== 'gpt') return undefined;
-  const {id, gam_unit_path: gamUnitPath, div_id: divId, formats, targeting, deadline_ms} = value;
+  const {id, gam_unit_path: unitPath, div_id: divId, formats, targeting, deadline_ms} = value;
+  const own = value.ad_server === 'none';
+  const gamUnitPath = own ? '' : unitPath;
   if (typeof id !== 'string' || typeof gamUnitPath !== 'string' || typeof divId !== 'string') {
     return undefined;
   }
@@ -20,6 +22,7 @@ const getSlot = (value: unknown): Slot | undefined => {
     divId,
     formats: Array.isArray(formats) ? formats : [],
     targeting: isRecord(targeting) ? (targeting as Targeting) : {},
+    own,
     deadlineMs: typeof deadline_ms === 'number' ? deadline_ms : 0,
   };
 };

@@ -123,6 +123,14 @@ export const createGPTDouble = (kind: Interface): GPTDouble => {
       slots.push(state);
       return state.slot;
     },
+    // destroySlots: "removes all related objects and references"; the div may be used again.
+    destroySlots: (some: googletag.Slot[]) => {
+      for (const slot of some) {
+        const index = slots.findIndex((state) => state.slot === slot);
+        if (index >= 0) slots.splice(index, 1);
+      }
+      return true;
+    },
     enableServices: () => {
       page.enabled = true;
     },

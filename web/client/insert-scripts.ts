@@ -7,6 +7,8 @@ export interface ClientData {
   readonly gpt: string;
   readonly gpt_url: string;
   readonly init: string;
+  readonly bids?: string;
+  readonly spa?: boolean;
 }
 
 /** Its member `reader`, which is there where the page has magazine slots. */
@@ -39,8 +41,9 @@ export const insertScripts = (
   // First, since its batch is on its way while the client is being loaded.
   if (reader) insert(reader.src, {pub: reader.pub});
   if (client) {
-    const {src, gpt, init, gpt_url: gptUrl} = client;
-    insert(src, {gpt, init, gptUrl, at: performance.now()}, gptUrl);
+    const gptUrl = client.gpt_url;
+    const data = Object.assign({}, client, {gptUrl, at: performance.now()});
+    insert(client.src, data, gptUrl);
   }
 };
 

@@ -1,6 +1,7 @@
 // What the edge writes into a page, and what this script keeps of it. Types only.
 // Values that come from bidders are strangers': they are checked once, in
 // get-slots.ts and get-bids.ts, and trusted from there on.
+import type {AdUnit} from './create-supply.ts';
 
 /** A GPT slot, as `window.__ts_ad_slots` declares it. */
 export interface Slot {
@@ -9,6 +10,8 @@ export interface Slot {
   readonly divId: string;
   readonly formats: [number, number][];
   readonly targeting: Targeting;
+  /** Whether we render its ads ourselves (ad_server = "none"). */
+  readonly own: boolean;
   /** Milliseconds from hole 1 until bids can no longer come; 0 when none will. */
   readonly deadlineMs: number;
 }
@@ -40,6 +43,10 @@ export interface Settings {
   readonly gpt: 'page' | 'load';
   readonly gptUrl: ScriptURL;
   readonly init: 'early' | 'dom' | 'load';
+  /** Who brings bids: the page, or our own question for them. */
+  readonly bids: 'inline' | 'fetch';
+  /** Whether the page's script goes from path to path. */
+  readonly spa: boolean;
   /** When hole 1 was parsed, by performance.now(). */
   readonly parsedAt: number;
   readonly nonce: string;
@@ -51,6 +58,14 @@ export interface Deckle {
   cmd: {push(...commands: (() => void)[]): number};
   /** How often something happened in this page view: adRenderSucceeded, burl, … */
   counts?: Record<string, number>;
+  /** Calls a function at every auctionEnd, bidWon, adRendered. */
+  on?: (name: string, listener: (detail: unknown) => void) => void;
+  /** Asks for bids for ad units; resolved with the codes that have got one. */
+  requestBids?: (adUnits: readonly AdUnit[]) => Promise<string[]>;
+  /** New bids and new ads for the slots with these codes, or for all. */
+  refresh?: (codes?: readonly string[]) => Promise<void>;
+  /** Tells what the reader has said, where the CMP has no TCF API. */
+  consent?: (yes: boolean) => void;
   /** Fills the magazine slots that the page has marked since it was loaded. */
   fill?: () => void;
 }

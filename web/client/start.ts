@@ -1,19 +1,17 @@
 import {connectAdServer} from './connect-ad-server.ts';
-import type {AdServer} from './create-ad-server.ts';
-import {createBids} from './create-bids.ts';
-import {createCommands} from './create-commands.ts';
+import {createEvents} from './create-events.ts';
+import {createStock} from './create-stock.ts';
 import {getSlots} from './get-slots.ts';
 import {isFromHistory} from './is-from-history.ts';
 import {loadGPT} from './load-gpt.ts';
-import type {Settings, Slot} from './page.ts';
+import type {Settings} from './page.ts';
 import {receiveBids} from './receive-bids.ts';
+import {refresh} from './refresh.ts';
+import {requestWhenPresent} from './request-when-present.ts';
 import {safely} from './safely.ts';
-import {watchDocument} from './watch-document.ts';
+import {takeCommands} from './take-commands.ts';
+import {watchPath} from './watch-path.ts';
 import {whenInitialisable} from './when-initialisable.ts';
-import {whenPermitted} from './when-permitted.ts';
-
-/** How long after DOMContentLoaded a slot's element may still be created. */
-const ELEMENT_GRACE_MS = 2000;
 
 /**
  * The page plane in the browser. A slot's ad is requested when it may be, when
@@ -21,53 +19,60 @@ const ELEMENT_GRACE_MS = 2000;
  * Started twice, it does nothing the second time.
  */
 export const start = (win: Window, settings: Settings): void => {
-  const count = createCommands(win);
-  if (!count) return;
+  if (win.deckle?.counts) return;
+  const counts: Record<string, number> = {};
+  const {on, emit} = createEvents();
+  const stock = createStock(win, {emit, onForget: () => adServer.withdraw()});
+  const adServer = connectAdServer(win, stock, {counts, emit});
 
-  const bids = createBids(Date.now);
-  const adServer = connectAdServer(win, bids, count);
-  const forgetBids = () => {
-    bids.close();
-    adServer.withdraw();
-    win.__ts_bids = {};
-  };
-  if (isFromHistory(win)) bids.close();
-  win.addEventListener('pageshow', ({persisted}) => {
-    if (persisted) forgetBids();
-  });
-
-  const permitted = new Promise<void>((done) => {
-    whenPermitted(win, settings.skip, {done, refused: forgetBids});
-  }).then(
-    safely(() => {
-      if (settings.gpt === 'load') loadGPT(win, settings);
-    }),
-  );
-  const initialisable = new Promise<void>((done) => {
-    whenInitialisable(win, settings.init, done);
-  });
+  // A page out of the browser's store has bids that were used when it was here before.
+  const fromHistory = isFromHistory(win);
+  const asks = settings.skip || settings.bids === 'fetch' || fromHistory;
+  const permitted = stock.permit(settings.skip);
   const waiting = {slots: getSlots(win.__ts_ad_slots), parsedAt: settings.parsedAt};
-  const {settled, deliver} = receiveBids(win, waiting, bids.receive);
+  const received = receiveBids(win, waiting, asks ? () => {} : stock.receive);
+  const ready = Promise.all([
+    permitted,
+    asks ? permitted.then((yes) => yes && stock.obtain()) : received.settled,
+    new Promise<void>((done) => {
+      whenInitialisable(win, settings.init, done);
+    }),
+  ]);
+  if (settings.gpt === 'load') permitted.then(safely(() => loadGPT(win, settings)));
 
-  const known = new Set<string>();
-  win.__tsAdInit = safely((value?: unknown) => {
-    if (value !== undefined) deliver(value);
-    const slots = getSlots(win.__ts_ad_slots).filter(({id}) => !known.has(id) && known.add(id));
-    Promise.all([permitted, initialisable, settled])
-      .then(() => requestWhenPresent(win, slots, adServer))
+  let known = new Set<string>();
+  const init = safely((value?: unknown) => {
+    if (value !== undefined) received.deliver(value);
+    const mine = known; // another set: the page has gone on
+    ready
+      .then(() => {
+        const slots = getSlots(win.__ts_ad_slots).filter(({id}) => !mine.has(id) && mine.add(id));
+        requestWhenPresent(win, slots, {adServer, isGone: () => mine !== known});
+      })
       .catch(() => {}); // the page's error reports are not ours to fill
   });
-  win.__tsAdInit();
-};
-
-/** Requests slots as their elements appear, those that appear together in one request. */
-const requestWhenPresent = (win: Window, slots: readonly Slot[], adServer: AdServer): void => {
-  let missing = slots;
-  watchDocument(win, ELEMENT_GRACE_MS, () => {
-    const isPresent = ({divId}: Slot) => win.document.getElementById(divId) !== null;
-    const present = missing.filter(isPresent);
-    missing = missing.filter((slot) => !present.includes(slot));
-    if (present.length) adServer.request(present);
-    return missing.length === 0;
+  win.__tsAdInit = init;
+  win.addEventListener('pageshow', ({persisted}) => {
+    if (persisted) stock.forget();
   });
+  if (settings.spa) {
+    watchPath(win, () => {
+      known = new Set();
+      win.__ts_ad_slots = [];
+      stock.forget();
+      adServer.leave();
+      permitted
+        .then(stock.obtain)
+        .then((current) => current && init())
+        .catch(() => {});
+    });
+  }
+  takeCommands(win, {
+    counts,
+    on,
+    requestBids: stock.request,
+    refresh: (codes) => refresh(win, {adServer, stock}, codes),
+    consent: stock.consent,
+  });
+  init();
 };

@@ -7,7 +7,7 @@ const YES = {1: true, 2: true};
 
 const setUp = (skip: string) => {
   const page = createDocumentDouble();
-  const seen = {done: 0, refused: 0};
+  const seen = {done: 0, yes: 0, refused: 0};
   /** A CMP appears; returns how it calls its listener. */
   const installCMP = () => {
     const listeners: ((data: TCData | null, success: boolean) => void)[] = [];
@@ -22,8 +22,13 @@ const setUp = (skip: string) => {
   };
   const begin = () =>
     whenPermitted(page.win, skip, {
-      done: () => seen.done++,
-      refused: () => seen.refused++,
+      done(yes) {
+        seen.done++;
+        if (yes) seen.yes++;
+      },
+      heard(yes) {
+        if (!yes) seen.refused++;
+      },
     });
   return {page, seen, installCMP, begin};
 };
@@ -67,9 +72,9 @@ describe('no_consent', () => {
     const {seen, installCMP, begin} = setUp('no_consent');
     const hear = installCMP();
     begin();
-    expect(seen).toEqual({done: 0, refused: 0});
+    expect(seen).toEqual({done: 0, yes: 0, refused: 0});
     hear(data, success);
-    expect(seen).toEqual({done, refused});
+    expect(seen).toEqual({done, yes: done - refused, refused});
   });
 
   test('a CMP that comes with a deferred script is heard', () => {
@@ -89,7 +94,16 @@ describe('no_consent', () => {
     page.parse();
     expect(seen.done).toBe(0);
     page.load();
-    expect(seen.done).toBe(1);
+    expect(seen).toEqual({done: 1, yes: 0, refused: 0}); // nobody has said yes
+  });
+
+  test('a CMP without an API that we know can tell us', () => {
+    const {seen, begin} = setUp('no_consent');
+    const answer = begin();
+    answer(true);
+    expect(seen).toEqual({done: 1, yes: 1, refused: 0});
+    answer(false);
+    expect(seen.refused).toBe(1);
   });
 });
 
@@ -126,7 +140,7 @@ test('where the gate did not skip, only a later refusal is listened for', () => 
   const {seen, installCMP, begin} = setUp('');
   const hear = installCMP();
   begin();
-  expect(seen).toEqual({done: 1, refused: 0});
+  expect(seen).toEqual({done: 1, yes: 1, refused: 0});
   hear({eventStatus: 'useractioncomplete', gdprApplies: true, purpose: {consents: {1: true}}});
-  expect(seen).toEqual({done: 1, refused: 1});
+  expect(seen).toEqual({done: 1, yes: 1, refused: 1});
 });

@@ -1,22 +1,38 @@
 import {watchConsent} from './watch-consent.ts';
 import {whenShown} from './when-shown.ts';
 
+interface PermissionListener {
+  /**
+   * The slots of the page may be displayed; `yes`: and bids be asked for. Only the
+   * first time counts.
+   */
+  done(yes: boolean): void;
+  /** The reader has said yes or no. May come again. */
+  heard(yes: boolean): void;
+}
+
 /**
- * Calls `done` when the slots of a page may be displayed that the gate skipped
- * for this reason, or at once where it did not skip; `refused` whenever the
- * reader has refused.
+ * Waits for what a page lacks that the gate skipped for this reason; one that it did
+ * not skip lacks nothing. Returns how else to tell what the reader has said: a CMP
+ * may have no API that we know.
  */
 export const whenPermitted = (
   win: Window,
   skip: string,
-  {done, refused}: {done(): void; refused(): void},
-): void => {
+  {done, heard}: PermissionListener,
+): ((yes: boolean) => void) => {
+  const waits = skip === 'no_consent';
+  const onAnswer = (yes: boolean) => {
+    heard(yes);
+    if (waits) done(yes);
+  };
   watchConsent(win, {
-    onAnswer() {
-      if (skip === 'no_consent') done();
+    onAnswer,
+    onNone() {
+      if (waits) done(false);
     },
-    onRefusal: refused,
   });
-  if (skip === 'prefetch') whenShown(win.document, done);
-  else if (skip !== 'no_consent') done();
+  if (skip === 'prefetch') whenShown(win.document, () => done(true));
+  else if (!waits) done(true);
+  return onAnswer;
 };

@@ -1,5 +1,5 @@
 import {expect, test} from 'vitest';
-import {createCommands} from './create-commands.ts';
+import {takeCommands} from './take-commands.ts';
 
 test('queued commands run in order, later ones at once, and none can stop another', () => {
   const ran: string[] = [];
@@ -13,18 +13,18 @@ test('queued commands run in order, later ones at once, and none can stop anothe
     ],
   };
   const win = {deckle} as unknown as Window;
-  const count = createCommands(win);
+  const counts = {};
+  takeCommands(win, {counts});
   expect(ran).toEqual(['first', 'second']);
   // What the page has kept of its own object goes on working.
   deckle.cmd.push(() => ran.push('third'));
   expect(ran).toEqual(['first', 'second', 'third']);
-  count?.('burl');
-  count?.('burl');
-  expect(win.deckle?.counts).toEqual({burl: 2});
+  expect(win.deckle?.counts).toBe(counts);
 });
 
-test('a second client finds the first', () => {
+test('a second script with the same members finds the first', () => {
   const win = {} as Window;
-  expect(createCommands(win)).toBeDefined();
-  expect(createCommands(win)).toBeUndefined();
+  expect(takeCommands(win, {counts: {}})).toBe(true);
+  expect(takeCommands(win, {counts: {}})).toBe(false);
+  expect(takeCommands(win, {fill: () => {}})).toBe(true);
 });
