@@ -148,8 +148,7 @@ func (e *Edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		e.page(w, r, v)
 		return
 	}
-	w.Header()["Content-Type"] = nil // where the origin sends none, net/http would guess one
-	site.plain.ServeHTTP(w, withVisit(r, v))
+	site.plain.ServeHTTP(newPlainWriter(w), withVisit(r, v))
 }
 
 // handler is who answers for a raw path: an exact key, else the longest prefix;
@@ -179,7 +178,7 @@ func (e *Edge) page(w http.ResponseWriter, r *http.Request, v *visit) {
 	}
 
 	defer r.Body.Close() // so that nobody reads it once the request is over
-	resp, err := v.site.fetch(r)
+	resp, err := v.site.fetch(w, r)
 	v.originTook = time.Since(v.arrived)
 	if err != nil {
 		cancel()

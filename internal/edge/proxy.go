@@ -5,9 +5,12 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/http/httputil"
+	"net/textproto"
 	"net/url"
 	"strings"
 	"sync"
@@ -144,8 +147,11 @@ func pathAndQuery(requestURI string) string {
 
 // fetch asks the origin for a page that something may go into: without what could
 // bring less than the whole page, and in a coding that we can read.
-func (s *siteProxy) fetch(r *http.Request) (*http.Response, error) {
-	out := r.Clone(r.Context())
+// What the origin says before its answer goes on to w.
+func (s *siteProxy) fetch(w http.ResponseWriter, r *http.Request) (*http.Response, error) {
+	hints := &earlyHints{w: w}
+	defer hints.end()
+	out := r.Clone(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{Got1xxResponse: hints.pass}))
 	out.RequestURI, out.Close = "", false
 	if r.ContentLength == 0 {
 		out.Body = nil
@@ -163,6 +169,69 @@ func (s *siteProxy) fetch(r *http.Request) (*http.Response, error) {
 	}
 	return resp, err
 }
+
+// earlyHints pass the informational answers of an origin on (RFC 9110 section 15.2):
+// 103 lets a browser load what a page will need while it is still being made (RFC
+// 8297). They come from the transport's goroutine, while nobody else uses w.
+type earlyHints struct {
+	w http.ResponseWriter
+
+	mu    sync.Mutex
+	ended bool // the answer proper has come
+}
+
+func (e *earlyHints) pass(status int, header textproto.MIMEHeader) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.ended {
+		return nil
+	}
+	hints := http.Header(header).Clone()
+	removeHopByHop(hints)
+	hints.Del("Alt-Svc")
+	h := e.w.Header()
+	own := h.Clone()
+	maps.Copy(h, hints)
+	e.w.WriteHeader(status)
+	clear(h)
+	maps.Copy(h, own)
+	return nil
+}
+
+func (e *earlyHints) end() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.ended = true
+}
+
+// A plainWriter corrects what net/http's proxy does with informational answers: it
+// passes them on with what is not for the reader, and forgets what was set before.
+type plainWriter struct {
+	http.ResponseWriter
+	own http.Header // was set before
+}
+
+func newPlainWriter(w http.ResponseWriter) plainWriter {
+	w.Header()["Content-Type"] = nil // where the origin sends none, net/http would guess one
+	return plainWriter{w, w.Header().Clone()}
+}
+
+func (w plainWriter) WriteHeader(status int) {
+	h := w.Header()
+	if status < 200 && status != http.StatusSwitchingProtocols {
+		h.Del("Alt-Svc")
+	} else {
+		for name, values := range w.own {
+			if _, ok := h[name]; !ok {
+				h[name] = values
+			}
+		}
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap gives http.ResponseController what is below.
+func (w plainWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // askForAll makes a request one for the whole page: what would be answered with less
 // was asked of a page that is not the one we deliver.

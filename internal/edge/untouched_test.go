@@ -6,7 +6,9 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"net/netip"
+	"net/textproto"
 	"slices"
 	"strconv"
 	"strings"
@@ -116,6 +118,62 @@ func TestTrailersReachTheReader(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What an origin says before its answer is with the reader while the page is still
+// being made, and says nothing of the page.
+func TestEarlyHints(t *testing.T) {
+	eachWay(t, func(t *testing.T, path string) {
+		origin := func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Link", "</a.css>; rel=preload; as=style")
+			w.Header().Set("Alt-Svc", `h3=":443"`)
+			w.WriteHeader(http.StatusEarlyHints)
+			w.Header().Set("Link", "</b.js>; rel=preload; as=script")
+			w.WriteHeader(http.StatusEarlyHints)
+			clear(w.Header())
+			wait(time.Second)
+			html(page)(w, r)
+		}
+		type hint struct {
+			status  int
+			link    string
+			alt     string
+			elapsed time.Duration
+		}
+		var got []hint
+		start := time.Now()
+		r := navigation(path)
+		r = r.WithContext(httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{Got1xxResponse: func(status int, h textproto.MIMEHeader) error {
+			got = append(got, hint{status, h.Get("Link"), h.Get("Alt-Svc"), time.Since(start)})
+			return nil
+		}}))
+		resp, body, err := newWorld(t, setup{}, origin, bids(0, "1")).overTheWire(t, r)
+		if err != nil || resp.StatusCode != 200 || withoutOurs(body) != page {
+			t.Fatalf("%v %q %v", resp, body, err)
+		}
+		want := []hint{{103, "</a.css>; rel=preload; as=style", "", 0}, {103, "</b.js>; rel=preload; as=script", "", 0}}
+		if !slices.Equal(got, want) {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+		if link := resp.Header["Link"]; slices.ContainsFunc(link, func(l string) bool { return strings.Contains(l, "preload") }) {
+			t.Errorf("the page says %q", link)
+		}
+	})
+}
+
+// An answer without a type stays without, also after early hints.
+func TestNoTypeAfterEarlyHints(t *testing.T) {
+	eachWay(t, func(t *testing.T, path string) {
+		origin := func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusEarlyHints)
+			w.Header()["Content-Type"] = nil
+			_, _ = io.WriteString(w, page)
+		}
+		resp, body, err := newWorld(t, setup{}, origin, hang).overTheWire(t, navigation(path))
+		if err != nil || body != page || len(resp.Header["Content-Type"]) > 0 {
+			t.Errorf("type %q, %v", resp.Header["Content-Type"], err)
+		}
+	})
 }
 
 // What is said to one connection goes no further, in either direction (RFC 9110

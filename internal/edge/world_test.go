@@ -351,7 +351,7 @@ func (w *world) overTheWire(t *testing.T, r *http.Request) (*http.Response, stri
 	})
 	reader := &http.Transport{DialContext: w.dial, DisableCompression: true, DisableKeepAlives: true}
 	r.URL.Scheme, r.URL.Host, r.RequestURI = "http", r.Host, ""
-	resp, err := reader.RoundTrip(r.WithContext(t.Context()))
+	resp, err := reader.RoundTrip(r)
 	if err != nil {
 		return nil, "", err
 	}
