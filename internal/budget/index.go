@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -92,7 +93,7 @@ func (b *Book) reindex(now time.Time) {
 		zones:  map[string]*calendar{},
 		wanted: make(map[*line]terms, len(b.lines)),
 	}
-	for _, r := range snapshot.List(catalog.KindCampaign, "", int(^uint(0)>>1)) {
+	for _, r := range snapshot.List(catalog.KindCampaign, "", math.MaxInt) {
 		x.campaign(r.Entity.(*catalog.Campaign))
 	}
 	for l := range x.wanted {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -44,6 +45,10 @@ func (s *self) lease() string {
 	s.taken++
 	return s.id + "." + strconv.FormatUint(s.taken, 36)
 }
+
+// took reports whether a lease is of this incarnation: it may have become another one
+// while the lease was being written.
+func (s *self) took(lease string) bool { return strings.HasPrefix(lease, s.id+".") }
 
 // nodeEnd is since when an incarnation reserves nothing, 0 if it may, as far as is
 // known: a lease may be told of before the presence of who took it. The book's lock is

@@ -262,7 +262,7 @@ func (b *Book) write(ctx context.Context, l *line, p *plan, taken *lease, revisi
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.toldLine(l, &store.Change{Entry: store.Entry{Key: l.name, Value: value, Revision: written}})
-	if taken != nil && l.record.has(taken.id) {
+	if taken != nil && l.record.has(taken.id) && b.self.took(taken.id) {
 		l.fresh = taken
 	}
 	return nil
