@@ -88,23 +88,11 @@ func (a *asking) record(delivered bool) {
 	if a.config.Record == nil {
 		return
 	}
-	v := a.visit
-	event := telemetry.Event{At: v.arrived, Site: v.site.ID, From: a.from, Outcome: string(v.outcome), Slots: slotIDs(v.slots)}
+	event := a.visit.event(a.from)
 	if a.result != nil {
 		event.Held(a.result, delivered)
 	}
 	a.config.Record(event)
-}
-
-// slotIDs are the ids of the slots that bids are asked for.
-func slotIDs(slots []deckle.Slot) []deckle.SlotID {
-	ids := make([]deckle.SlotID, 0, len(slots))
-	for i := range slots {
-		if slots[i].Kind == deckle.GPT {
-			ids = append(ids, slots[i].ID)
-		}
-	}
-	return ids
 }
 
 // site is the site that a request's host belongs to.

@@ -21,6 +21,7 @@ import (
 	"deckle"
 	"deckle/internal/auction"
 	"deckle/internal/consent"
+	"deckle/internal/telemetry"
 	"deckle/internal/template"
 )
 
@@ -77,6 +78,10 @@ type Config struct {
 	// with its query. It is called by the goroutine that the reader waits for, so it
 	// must not block. It may be nil.
 	Head func(site, url string, m HeadMeta)
+
+	// Record is told what became of every page with slots, when it has ended. It must
+	// not block. It may be nil.
+	Record func(telemetry.Event)
 
 	// Dial makes the connections to origins. Defaults to a dialer that takes at most
 	// five seconds.
@@ -172,6 +177,8 @@ func (e *Edge) page(w http.ResponseWriter, r *http.Request, v *visit) {
 	// A_deadline and the reader's leaving are facts of this one context. When it is
 	// canceled nobody is asked any more, and nobody wins.
 	ctx, cancel := context.WithDeadline(r.Context(), v.deadline())
+	var p *page // nil: nothing of ours went to the reader
+	defer func() { e.record(v, p) }()
 	defer cancel()
 	if v.outcome == outcomeRun {
 		v.auction = e.house.Start(ctx, e.auctionRequest(r, v))
@@ -197,7 +204,7 @@ func (e *Edge) page(w http.ResponseWriter, r *http.Request, v *visit) {
 	v.site.answer(w.Header(), resp, v, &doc.scripts)
 	w.WriteHeader(resp.StatusCode)
 
-	p := newPage(w, v, doc)
+	p = newPage(w, v, doc)
 	if len(v.slots) > 0 {
 		p.headEnds = e.tellHead(r, v.site.ID, resp.StatusCode, doc)
 	}
@@ -227,6 +234,7 @@ func (e *Edge) auctionRequest(r *http.Request, v *visit) *auction.Request {
 		},
 		Device: auction.Device{
 			UA:       r.UserAgent(),
+			Hints:    auction.ReadClientHints(r.Header),
 			IP:       v.consent.Address(e.config.TrustedProxies.ClientAddr(r)),
 			Language: primaryLanguage(r.Header.Get("Accept-Language")),
 		},

@@ -23,6 +23,7 @@ type slotEntry struct {
 	Formats     [][2]int            `json:"formats"`
 	Targeting   map[string][]string `json:"targeting"`
 	Kind        deckle.Kind         `json:"kind"`
+	AdServer    deckle.AdServer     `json:"ad_server,omitempty"` // none: the client renders what wins
 	DeadlineMS  int64               `json:"deadline_ms,omitempty"`
 }
 
@@ -67,6 +68,9 @@ func (v *visit) slotEntries(now time.Time) []slotEntry {
 		e := slotEntry{
 			ID: s.ID, GAMUnitPath: s.UnitPath(v.section), DivID: s.DivID, Kind: s.Kind,
 			Formats: make([][2]int, len(s.Formats)), Targeting: make(map[string][]string, len(s.Targeting)),
+		}
+		if s.AdServer == deckle.NoAdServer {
+			e.AdServer = s.AdServer
 		}
 		for j, f := range s.Formats {
 			e.Formats[j] = [2]int{f.W, f.H}
