@@ -16,7 +16,7 @@ var layers = [][]string{
 	{"deckle"},
 	{
 		"deckle/internal/template", "deckle/internal/htmlstream", "deckle/internal/consent", "deckle/internal/obs", "deckle/internal/store", "deckle/web",
-		"deckle/internal/token", "deckle/internal/quality", "deckle/internal/publicapi",
+		"deckle/internal/token", "deckle/internal/quality", "deckle/internal/publicapi", "deckle/internal/publicnet",
 	},
 	{"deckle/internal/store/memory", "deckle/internal/store/storetest", "deckle/internal/journal", "deckle/internal/auction", "deckle/internal/clock"},
 	{"deckle/internal/openrtb", "deckle/internal/auction/auctiontest", "deckle/internal/telemetry"},

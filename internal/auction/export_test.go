@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/x509"
 	"net/http"
-	"net/netip"
 )
 
 // FillMacros fills the macros of s for a bid of answer bidID in an auction of
@@ -36,8 +35,6 @@ func (h *House) Judge(ctx context.Context, r *Request, a Answer) (Judged, error)
 	}
 	return j, err
 }
-
-func IsPublic(ip netip.Addr) bool { return isPublic(ip) }
 
 // NewCappedMetrics are metrics with at most so many series of winners.
 func NewCappedMetrics(series int) *Metrics {

@@ -4,14 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
 	"sync"
-	"syscall"
 	"time"
+
+	"deckle/internal/publicnet"
 )
 
 // NotifierConfig configures a [Notifier]. The zero value is ready to use.
@@ -74,10 +74,7 @@ const (
 
 const maxRedirects = 3
 
-var (
-	errNotPublic = errors.New("not a public address")
-	errBadURL    = errors.New("not a notice URL")
-)
+var errBadURL = errors.New("not a notice URL")
 
 // NewNotifier makes a notifier. Notices wait until [Notifier.Run] is called.
 func NewNotifier(c NotifierConfig, m *Metrics, log *slog.Logger) *Notifier {
@@ -104,9 +101,7 @@ func newNoticeClient(c NotifierConfig) *http.Client {
 	dialer := &net.Dialer{
 		Timeout:  c.Timeout,
 		Resolver: c.Resolver,
-		Control: func(_, address string, _ syscall.RawConn) error {
-			return c.permit(address)
-		},
+		Control:  publicnet.Control(c.Allow),
 	}
 	return &http.Client{
 		Timeout: c.Timeout,
@@ -125,24 +120,6 @@ func newNoticeClient(c NotifierConfig) *http.Client {
 			return nil
 		},
 	}
-}
-
-// permit is an error unless a resolved "ip:port" is public or allowed.
-func (c NotifierConfig) permit(address string) error {
-	ap, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return fmt.Errorf("%s: %w", address, errNotPublic)
-	}
-	ip := ap.Addr().WithZone("").Unmap()
-	for _, p := range c.Allow {
-		if p.Contains(ip) {
-			return nil
-		}
-	}
-	if !isPublic(ap.Addr()) {
-		return fmt.Errorf("%s: %w", ap.Addr(), errNotPublic)
-	}
-	return nil
 }
 
 // Selected fires the notices of a result whose winners have just been written into
@@ -246,7 +223,7 @@ func (n *Notifier) fire(ctx context.Context, url string) noticeOutcome {
 // failedNotice is the only place where an error becomes a notice's outcome.
 func failedNotice(err error) noticeOutcome {
 	switch timeout, ok := errors.AsType[net.Error](err); {
-	case errors.Is(err, errNotPublic):
+	case errors.Is(err, publicnet.ErrNotPublic):
 		return noticeBlocked
 	case errors.Is(err, errBadURL):
 		return noticeBadURL

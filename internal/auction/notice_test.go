@@ -134,22 +134,6 @@ var private = []string{
 	"ff02::1", "64:ff9b::7f00:1", "64:ff9b:1::7f00:1", "100::1", "2001::1", "2001:db8::1", "2002:7f00:1::", "3fff::1", "4000::1",
 }
 
-func TestIsPublic(t *testing.T) {
-	for _, ip := range private {
-		if auction.IsPublic(netip.MustParseAddr(ip)) {
-			t.Errorf("%s is called public", ip)
-		}
-	}
-	for _, ip := range []string{"1.1.1.1", "172.32.0.1", "100.128.0.1", "192.0.1.1", "198.20.0.1", "223.255.255.255", "::ffff:8.8.8.8", "2606:4700::1111", "2a00::1"} {
-		if !auction.IsPublic(netip.MustParseAddr(ip)) {
-			t.Errorf("%s is not called public", ip)
-		}
-	}
-	if auction.IsPublic(netip.MustParseAddr("2606:4700::1%eth0")) || auction.IsPublic(netip.Addr{}) {
-		t.Error("an address with a zone, or none at all, is called public")
-	}
-}
-
 // Each address is refused as a literal, as what a name resolves to, and as the
 // target of a redirect; so are the spellings of a literal that resolvers accept.
 func TestNoticesGoToPublicAddressesOnly(t *testing.T) {

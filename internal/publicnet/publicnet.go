@@ -1,11 +1,42 @@
-package auction
+// Package publicnet tells addresses of the public internet from all others, and lets
+// connections go nowhere else, so that whoever chooses a URL that we fetch reaches
+// nothing behind our own walls (server-side request forgery).
+package publicnet
 
-import "net/netip"
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"syscall"
+)
 
-// isPublic reports whether ip is an address of the public internet: what the IANA
+// ErrNotPublic says that an address is not one of the public internet.
+var ErrNotPublic = errors.New("not a public address")
+
+// Control is for [net.Dialer.Control]: it lets a connection go to public addresses
+// and to those that are allowed, and has errors that wrap [ErrNotPublic] for all
+// others. A dialer asks it when a name has been resolved, for every address and after
+// every redirect: nothing can change the address in between.
+func Control(allow []netip.Prefix) func(network, address string, c syscall.RawConn) error {
+	return func(_, address string, _ syscall.RawConn) error { return Permit(address, allow) }
+}
+
+// Permit is an error unless a resolved "ip:port" is public or allowed.
+func Permit(address string, allow []netip.Prefix) error {
+	ap, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return fmt.Errorf("%s: %w", address, ErrNotPublic)
+	}
+	if within(allow, ap.Addr().WithZone("").Unmap()) || IsPublic(ap.Addr()) {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", ap.Addr(), ErrNotPublic)
+}
+
+// IsPublic reports whether ip is an address of the public internet: what the IANA
 // registries of special-purpose addresses call globally reachable, and no address
 // that carries another one within it.
-func isPublic(ip netip.Addr) bool {
+func IsPublic(ip netip.Addr) bool {
 	if ip.Zone() != "" {
 		return false
 	}
