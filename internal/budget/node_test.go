@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"deckle"
 	"deckle/internal/budget"
 	"deckle/internal/obs"
 	"deckle/internal/store"
@@ -71,6 +72,78 @@ func TestNodeThatWasTakenForGone(t *testing.T) {
 			a, ok := cut.reserve("autumn", 1000)
 			return ok && a.leases[0] != kept[0].leases[0]
 		})
+	})
+}
+
+// A short outage takes nothing from a node: it goes on with its leases, and what it has
+// reserved meanwhile is paid.
+func TestShortOutage(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		w.inn(1_000_000, 100_000, 0)
+		cut, n := w.startCuttable()
+		defer cut.stop()
+		other := w.start(parts{})
+		defer other.stop()
+		w.leased(cut, campDay, innDay)
+		n.set(&n.cut, true)
+		time.Sleep(holdTime - 10*time.Second)
+		a, ok := cut.reserve("autumn", 1000)
+		n.heal()
+		if !ok {
+			t.Fatal("refused while it was cut off")
+		}
+		time.Sleep(time.Minute)
+		b, ok := cut.reserve("autumn", 1000)
+		if !ok || b.leases[0] != a.leases[0] {
+			t.Errorf("afterwards: %v from %v, before from %v", ok, b.leases, a.leases)
+		}
+		cut.beacon(a)
+		cut.beacon(b)
+		time.Sleep(time.Second)
+		if got := other.hot.SpendTotal("autumn"); got != 2000 {
+			t.Errorf("%d spent of 2,000", got)
+		}
+	})
+}
+
+// A node that hears late of what others write asks the leader when its own writes meet
+// another revision; and what it hears late is not taken for what is now: it has
+// reserved since from leases that an older line does not have.
+func TestLateNews(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		w.inn(1_000_000, 100_000, 0)
+		m, n := w.startCuttable()
+		defer m.stop()
+		w.leased(m, campDay, innDay)
+		var ads []ad
+		reserve := func(n int) {
+			for range n {
+				if a, ok := m.reserve("autumn", 1000); ok {
+					ads = append(ads, a)
+				}
+				time.Sleep(time.Second)
+			}
+		}
+		n.set(&n.stale, true)
+		reserve(8) // and takes another lease: the news of that is what comes late
+		other := w.start(parts{})
+		defer other.stop()
+		w.leased(other, campDay, innDay)
+		reserve(52)
+		if l := m.line(campDay); l.Leases < 4 || len(ads) < 40 {
+			t.Fatalf("%d impressions from %+v", len(ads), l)
+		}
+		n.heal()
+		time.Sleep(30 * time.Second)
+		for _, a := range ads {
+			m.beacon(a)
+		}
+		time.Sleep(time.Second)
+		if got, want := m.hot.SpendTotal("autumn"), deckle.Money(1000*len(ads)); got != want {
+			t.Errorf("%d paid of %d", got, want)
+		}
 	})
 }
 
