@@ -20,13 +20,12 @@ import (
 
 // The magazine's place is kept free while it is on its way, and nothing moves when
 // it comes.
-func TestNothingShifts(t *testing.T) {
-	t.Parallel()
+func testNothingShifts(t *testing.T, b *browser.Browser) {
 	s := startReaderSite(t, readerPage{
 		first: `<script>window.shift = 0; new PerformanceObserver((list) => { for (const e of list.getEntries()) shift += e.value }).observe({type: 'layout-shift', buffered: true})</script>`,
 		body:  `<div id="div-sidebar"></div><p>` + strings.Repeat("text below it ", 200) + `</p>`,
 	})
-	p := openMagazine(t, browser.Start(t), s, browser.Desktop())
+	p := openMagazine(t, b, s, browser.Desktop())
 	browser.Eval[any](p, `void `+corner+`.click()`)
 	press(p, kb.Escape)
 	p.WaitFor(isClosed)
@@ -40,13 +39,15 @@ const frames = `new Promise((done) => requestAnimationFrame(() => requestAnimati
 
 // On every screen the whole magazine is on it, its controls are large enough for a
 // finger, and nothing is wider than its page.
-func TestScreens(t *testing.T) {
-	t.Parallel()
-	b := browser.Start(t)
-	for name, view := range map[string]browser.View{
-		"small phone": {Width: 360, Height: 640}, "phone": browser.Phone(), "landscape phone": {Width: 844, Height: 390},
-		"tiny": {Width: 320, Height: 480}, "tablet": {Width: 820, Height: 1180}, "laptop": browser.Desktop(), "wide": {Width: 2560, Height: 1200},
-	} {
+func testScreens(t *testing.T, b *browser.Browser) {
+	views := map[string]browser.View{
+		"small phone": {Width: 360, Height: 640}, "landscape phone": {Width: 844, Height: 390}, "laptop": browser.Desktop(),
+	}
+	if os.Getenv("DECKLE_SLOW") != "" {
+		views["tiny"], views["tablet"] = browser.View{Width: 320, Height: 480}, browser.View{Width: 820, Height: 1180}
+		views["phone"], views["wide"] = browser.Phone(), browser.View{Width: 2560, Height: 1200}
+	}
+	for name, view := range views {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := startReaderSite(t, readerPage{})
@@ -84,8 +85,7 @@ func TestScreens(t *testing.T) {
 const moved = `Promise.all([...` + dialog + `.getAnimations({subtree: true})].filter((a) => a.timeline === document.timeline && a.animationName !== 'hint').map((a) => a.finished.catch(() => {}))).then(() => ` + frames + `)`
 
 // Every shape of slot shows the headline whole, and a corner that has been folded.
-func TestShapes(t *testing.T) {
-	t.Parallel()
+func testShapes(t *testing.T, b *browser.Browser) {
 	var body string
 	s := startReaderSite(t, readerPage{tag: true})
 	s.change(func(s *readerSite) {
@@ -96,7 +96,7 @@ func TestShapes(t *testing.T) {
 		}
 		s.page.body = body
 	})
-	p := browser.Start(t).Open(t, s.url, browser.View{Width: 1100, Height: 2600})
+	p := b.Open(t, s.url, browser.View{Width: 1100, Height: 2600})
 	p.WaitFor(`document.querySelectorAll('deckle-magazine').length === 8`)
 	browser.Eval[any](p, `void document.querySelectorAll('deckle-magazine').forEach((m) => { m.dataset.pinnedPage = '0'; m.creative = m.creative })`)
 	p.WaitFor(allReady)
@@ -118,9 +118,7 @@ func TestShapes(t *testing.T) {
 }
 
 // Pages of a magazine bound on the right follow one another from right to left.
-func TestRightToLeft(t *testing.T) {
-	t.Parallel()
-	b := browser.Start(t)
+func testRightToLeft(t *testing.T, b *browser.Browser) {
 	for name, tt := range map[string]struct{ html, json, writing, position string }{
 		"Arabic":            {`lang="ar" dir="rtl"`, arabic, "horizontal-tb", "الصفحة 2 من 3"},
 		"vertical Japanese": {`lang="ja" style="writing-mode: vertical-rl"`, ryokan, "vertical-rl", "3ページ中2ページ"},
@@ -150,10 +148,9 @@ func TestRightToLeft(t *testing.T) {
 }
 
 // A finger turns pages, and neither finger nor wheel moves the page behind.
-func TestSwipe(t *testing.T) {
-	t.Parallel()
+func testSwipe(t *testing.T, b *browser.Browser) {
 	s := startReaderSite(t, readerPage{body: slot1 + `<div style="height:5000px"></div>`})
-	p := openMagazine(t, browser.Start(t), s, browser.Phone())
+	p := openMagazine(t, b, s, browser.Phone())
 	browser.Eval[any](p, moved)
 	swipe(p, -300, 0)
 	p.WaitFor(root + `.querySelector('.status').textContent === 'Page 2 of 5'`)
@@ -202,10 +199,9 @@ func swipe(p *browser.Page, x, y float64) {
 
 // What moves while the magazine opens is moved by the compositor: transforms and
 // opacity, and one plain colour behind them.
-func TestMotionIsCheap(t *testing.T) {
-	t.Parallel()
+func testMotionIsCheap(t *testing.T, b *browser.Browser) {
 	s := startReaderSite(t, readerPage{})
-	p := browser.Start(t).Open(t, s.url, browser.Desktop())
+	p := b.Open(t, s.url, browser.Desktop())
 	p.WaitFor(shownInSlot)
 	got := browser.Eval[string](p, `(`+magazine+`.expand(), [...new Set(`+dialog+`.getAnimations({subtree: true}).flatMap((a) =>
 		a.effect.getKeyframes().flatMap((k) => Object.keys(k))))].filter((k) => !['offset', 'easing', 'composite', 'computedOffset'].includes(k)).sort().join(' '))`)
@@ -215,10 +211,9 @@ func TestMotionIsCheap(t *testing.T) {
 }
 
 // Readers who do not want motion see none.
-func TestReducedMotion(t *testing.T) {
-	t.Parallel()
+func testReducedMotion(t *testing.T, b *browser.Browser) {
 	s := startReaderSite(t, readerPage{first: `<script>matchMedia = ((match) => (q) => q.includes('reduced-motion: reduce') ? {matches: true} : match.call(window, q))(matchMedia)</script>`})
-	p := openMagazine(t, browser.Start(t), s, browser.Desktop())
+	p := openMagazine(t, b, s, browser.Desktop())
 	if n := browser.Eval[int](p, root+`.querySelector('.stage').getAnimations().length`); n > 0 {
 		t.Errorf("%d animations of the stage", n)
 	}
@@ -229,10 +224,9 @@ func TestReducedMotion(t *testing.T) {
 }
 
 // A creative of which a newer version has fewer pages opens at its last.
-func TestFoldedPageBeyondTheEnd(t *testing.T) {
-	t.Parallel()
+func testFoldedPageBeyondTheEnd(t *testing.T, b *browser.Browser) {
 	s := startReaderSite(t, readerPage{})
-	p := browser.Start(t).Open(t, s.url, browser.Desktop())
+	p := b.Open(t, s.url, browser.Desktop())
 	p.WaitFor(shownInSlot)
 	browser.Eval[any](p, `void (`+magazine+`.dataset.pinnedPage = '11', `+magazine+`.creative = `+magazine+`.creative, `+magazine+`.expand())`)
 	p.WaitFor(isOpen + ` && ` + here + `.getAttribute('aria-label') === 'Page 5 of 5' && ` + openClip() + ` === '` + folded6 + `'`)
@@ -240,11 +234,11 @@ func TestFoldedPageBeyondTheEnd(t *testing.T) {
 
 // Opening and closing leaves nothing behind.
 func TestMemoryIsFlat(t *testing.T) {
-	t.Parallel()
-	cycles := 200
 	if os.Getenv("DECKLE_SLOW") == "" {
-		cycles = 40
+		t.Skip("DECKLE_SLOW is not set")
 	}
+	t.Parallel()
+	const cycles = 200
 	s := startReaderSite(t, readerPage{first: `<script>Element.prototype.animate = undefined</script>`})
 	p := openMagazine(t, browser.Start(t), s, browser.Desktop())
 	cycle := func(n int) counters {

@@ -79,12 +79,50 @@ func wait(t *testing.T, what string, ok func() bool) {
 const pinsInBrowser = `new Promise((done) => { const open = indexedDB.open('promovolve-dogear'); open.onsuccess = () => {
 	const all = open.result.transaction('pins').objectStore('pins').getAll(); all.onsuccess = () => { open.result.close(); done(all.result) } } })`
 
+// The reader plane in a real browser: one, since starting one takes longer than most
+// of these tests.
+func TestReaderPlane(t *testing.T) {
+	t.Parallel()
+	b := browser.Start(t)
+	for name, test := range map[string]func(*testing.T, *browser.Browser){
+		"fold comes back":                       testFoldComesBack,
+		"bookmark that is gone":                 testBookmarkThatIsGone,
+		"without storage":                       testWithoutStorage,
+		"fold that was not heard is told later": testFoldThatWasNotHeardIsToldLater,
+		"each beacon is told once":              testEachBeaconIsToldOnce,
+		"hidden slot is no impression":          testHiddenSlotIsNoImpression,
+		"campaign without dog ear":              testCampaignWithoutDogEar,
+		"batch starts before the body":          testBatchStartsBeforeTheBody,
+		"prerendered page asks nothing":         testPrerenderedPageAsksNothing,
+		"unknown page is asked for once more":   testUnknownPageIsAskedForOnceMore,
+		"tag on another origin":                 testTagOnAnotherOrigin,
+		"counts need permission":                testCountsNeedPermission,
+		"keyboard alone":                        testKeyboardAlone,
+		"events":                                testEvents,
+		"hostile pages and magazines":           testHostilePagesAndMagazines,
+		"nothing serious for axe":               testNothingSeriousForAxe,
+		"nothing shifts":                        testNothingShifts,
+		"screens":                               testScreens,
+		"shapes":                                testShapes,
+		"right to left":                         testRightToLeft,
+		"swipe":                                 testSwipe,
+		"motion is cheap":                       testMotionIsCheap,
+		"reduced motion":                        testReducedMotion,
+		"folded page beyond the end":            testFoldedPageBeyondTheEnd,
+		"heartbeats":                            testHeartbeats,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, b)
+		})
+	}
+}
+
 // The whole story: a reader folds a corner, comes back, meets the page again, and
 // straightens it.
-func TestFoldComesBack(t *testing.T) {
-	t.Parallel()
+func testFoldComesBack(t *testing.T, b *browser.Browser) {
 	s := startReaderSite(t, readerPage{})
-	p := openMagazine(t, browser.Start(t), s, browser.Desktop())
+	p := openMagazine(t, b, s, browser.Desktop())
 	press(p, kb.ArrowRight, kb.ArrowRight)
 	p.WaitFor(here + `.getAttribute('aria-label') === 'Page 3 of 5'`)
 	browser.Eval[any](p, `void `+corner+`.click()`)
@@ -134,9 +172,7 @@ func TestFoldComesBack(t *testing.T) {
 	}
 }
 
-func TestBookmarkThatIsGone(t *testing.T) {
-	t.Parallel()
-	b := browser.Start(t)
+func testBookmarkThatIsGone(t *testing.T, b *browser.Browser) {
 	for name, tt := range map[string]struct {
 		gone    func(*readerSite)
 		slotNow string // whose pin is there beforehand
@@ -166,9 +202,7 @@ func TestBookmarkThatIsGone(t *testing.T) {
 	}
 }
 
-func TestWithoutStorage(t *testing.T) {
-	t.Parallel()
-	b := browser.Start(t)
+func testWithoutStorage(t *testing.T, b *browser.Browser) {
 	for name, script := range map[string]string{
 		"absent":  `Object.defineProperty(window, 'indexedDB', {value: undefined})`,
 		"blocked": `Object.defineProperty(window, 'indexedDB', {get() { throw new DOMException('', 'SecurityError') }})`,
@@ -191,11 +225,10 @@ func TestWithoutStorage(t *testing.T) {
 	}
 }
 
-func TestFoldThatWasNotHeardIsToldLater(t *testing.T) {
-	t.Parallel()
+func testFoldThatWasNotHeardIsToldLater(t *testing.T, b *browser.Browser) {
 	s := startReaderSite(t, readerPage{})
 	s.change(func(s *readerSite) { s.status["/v1/dogear-event"] = -1 })
-	p := openMagazine(t, browser.Start(t), s, browser.Desktop())
+	p := openMagazine(t, b, s, browser.Desktop())
 	browser.Eval[any](p, `void `+corner+`.click()`)
 	p.WaitFor(`performance.getEntriesByName(location.origin + '/v1/dogear-event').length`)
 	s.change(func(s *readerSite) { delete(s.status, "/v1/dogear-event") })
@@ -206,11 +239,10 @@ func TestFoldThatWasNotHeardIsToldLater(t *testing.T) {
 	}
 }
 
-func TestEachBeaconIsToldOnce(t *testing.T) {
-	t.Parallel()
+func testEachBeaconIsToldOnce(t *testing.T, b *browser.Browser) {
 	s := startReaderSite(t, readerPage{first: `<script>window.open = () => {}; addEventListener('click', (e) => { if (e.composedPath().some((n) => n.href)) e.preventDefault() })</script>`})
 	s.change(func(s *readerSite) { s.status["/v1/imp"] = 503 })
-	p := openMagazine(t, browser.Start(t), s, browser.Desktop())
+	p := openMagazine(t, b, s, browser.Desktop())
 	wait(t, "the click and the view", func() bool { return s.told() == "click ferry-1, view ferry-1" })
 	s.change(func(s *readerSite) { delete(s.status, "/v1/imp") })
 	for range 2 {
@@ -228,10 +260,9 @@ func TestEachBeaconIsToldOnce(t *testing.T) {
 }
 
 // An impression needs a cover that has been painted: not one inside something hidden.
-func TestHiddenSlotIsNoImpression(t *testing.T) {
-	t.Parallel()
+func testHiddenSlotIsNoImpression(t *testing.T, b *browser.Browser) {
 	s := startReaderSite(t, readerPage{body: `<section hidden>` + slot1 + `</section>`})
-	p := browser.Start(t).Open(t, s.url, browser.Desktop())
+	p := b.Open(t, s.url, browser.Desktop())
 	p.WaitFor(shownInSlot)
 	browser.Eval[any](p, `new Promise((done) => setTimeout(done, 300))`)
 	if told := s.told(); told != "" {
@@ -242,13 +273,12 @@ func TestHiddenSlotIsNoImpression(t *testing.T) {
 }
 
 // Without a fold token there is no corner, but a bookmark can be removed.
-func TestCampaignWithoutDogEar(t *testing.T) {
-	t.Parallel()
+func testCampaignWithoutDogEar(t *testing.T, b *browser.Browser) {
 	s := startReaderSite(t, readerPage{})
-	b := browser.Start(t)
 	p := openMagazine(t, b, s, browser.Desktop())
 	browser.Eval[any](p, `void `+corner+`.click()`)
 	wait(t, "the fold", func() bool { return len(s.foldEvents()) == 1 })
+	p.WaitFor(pinsInBrowser + `.then((rows) => rows.length === 1)`)
 	s.change(func(s *readerSite) {
 		w := s.winners["sidebar-1"]
 		w.noDogEar = true
@@ -269,25 +299,23 @@ func TestCampaignWithoutDogEar(t *testing.T) {
 	}
 }
 
-func TestBatchStartsBeforeTheBody(t *testing.T) {
-	t.Parallel()
+func testBatchStartsBeforeTheBody(t *testing.T, b *browser.Browser) {
 	body := make(chan struct{})
 	s := startReaderSite(t, readerPage{slow: body})
-	p := browser.Start(t).Open(t, "", browser.Desktop())
+	p := b.Open(t, "", browser.Desktop())
 	browser.Eval[any](p, fmt.Sprintf(`void (location.href = %q)`, s.url))
 	wait(t, "the batch", func() bool { return len(s.asked()) == 1 })
 	close(body)
 	p.WaitFor(shownInSlot)
-	b := s.asked()[0]
-	if b.Pub != "test-site" || b.URL != s.url+"/" || len(b.Imp) != 1 || b.Imp[0].ID != "sidebar-1" || b.Imp[0].W != 300 || b.Imp[0].H != 250 {
-		t.Errorf("asked for %+v", b)
+	got := s.asked()[0]
+	if got.Pub != "test-site" || got.URL != s.url+"/" || len(got.Imp) != 1 || got.Imp[0].ID != "sidebar-1" || got.Imp[0].W != 300 || got.Imp[0].H != 250 {
+		t.Errorf("asked for %+v", got)
 	}
 }
 
-func TestPrerenderedPageAsksNothing(t *testing.T) {
-	t.Parallel()
+func testPrerenderedPageAsksNothing(t *testing.T, b *browser.Browser) {
 	s := startReaderSite(t, readerPage{first: `<script>window.prerendered = true; Object.defineProperty(document, 'prerendering', {get: () => prerendered})</script>`})
-	p := browser.Start(t).Open(t, s.url, browser.Desktop())
+	p := b.Open(t, s.url, browser.Desktop())
 	p.WaitFor(`window.deckle?.fill`)
 	browser.Eval[any](p, `new Promise((done) => setTimeout(done, 300))`)
 	if n := len(s.asked()); n > 0 {
@@ -297,11 +325,10 @@ func TestPrerenderedPageAsksNothing(t *testing.T) {
 	p.WaitFor(shownInSlot)
 }
 
-func TestUnknownPageIsAskedForOnceMore(t *testing.T) {
-	t.Parallel()
+func testUnknownPageIsAskedForOnceMore(t *testing.T, b *browser.Browser) {
 	s := startReaderSite(t, readerPage{})
 	s.change(func(s *readerSite) { s.retryInMs = 50 })
-	p := browser.Start(t).Open(t, s.url, browser.Desktop())
+	p := b.Open(t, s.url, browser.Desktop())
 	p.WaitFor(shownInSlot)
 	if n := len(s.asked()); n != 2 {
 		t.Errorf("%d batches, want two", n)
@@ -309,17 +336,15 @@ func TestUnknownPageIsAskedForOnceMore(t *testing.T) {
 }
 
 // A site that only has our script tag, from another origin than its own.
-func TestTagOnAnotherOrigin(t *testing.T) {
-	t.Parallel()
-	b := browser.Start(t)
+func testTagOnAnotherOrigin(t *testing.T, b *browser.Browser) {
 	deckle := startReaderSite(t, readerPage{})
 	deckle.change(func(s *readerSite) { s.winners["late-1"] = winner{creative: "late", campaign: "k", json: ferry} })
 	tag := fmt.Sprintf(`<script async src="%s/_deckle/deckle.js" data-pub="test-site"></script>`, deckle.url)
-	s := startReaderSite(t, readerPage{tag: true, head: tag + tag, first: `<script>window.deckle = {cmd: [() => window.ran = (window.ran || 0) + 1]}</script>`})
-	s.change(func(s *readerSite) { s.page.first += tag; s.page.tag = false; s.page.markup = "" })
-	s.change(func(s *readerSite) {
-		s.page.body = `<div data-deckle-slot="sidebar-1" data-w="300" data-h="250"></div>`
-		s.winners = nil
+	s := startReaderSite(t, readerPage{
+		bare:  true,
+		first: `<script>window.deckle = {cmd: [() => window.ran = (window.ran || 0) + 1]}</script>` + tag,
+		head:  tag + tag,
+		body:  `<div data-deckle-slot="sidebar-1" data-w="300" data-h="250"></div>`,
 	})
 	p := b.Open(t, s.url, browser.Desktop())
 	p.WaitFor(shownInSlot + ` && window.ran === 1`)
@@ -336,9 +361,7 @@ func TestTagOnAnotherOrigin(t *testing.T) {
 	}
 }
 
-func TestCountsNeedPermission(t *testing.T) {
-	t.Parallel()
-	b := browser.Start(t)
+func testCountsNeedPermission(t *testing.T, b *browser.Browser) {
 	cmp := func(purpose1 string) string {
 		return `<script>__tcfapi = (command, version, hear) => hear({eventStatus: 'tcloaded', gdprApplies: true, purpose: {consents: {1: ` + purpose1 + `}}}, true)</script>`
 	}
@@ -369,10 +392,9 @@ func TestCountsNeedPermission(t *testing.T) {
 	}
 }
 
-func TestKeyboardAlone(t *testing.T) {
-	t.Parallel()
+func testKeyboardAlone(t *testing.T, b *browser.Browser) {
 	s := startReaderSite(t, readerPage{body: `<a href="#a" id="before">before</a>` + slot1 + `<a href="#b">after</a>`})
-	p := browser.Start(t).Open(t, s.url, browser.Desktop())
+	p := b.Open(t, s.url, browser.Desktop())
 	p.WaitFor(shownInSlot)
 	press(p, kb.Tab, kb.Tab)
 	p.WaitFor(root + `.activeElement?.className === 'open'`)
@@ -400,13 +422,12 @@ func TestKeyboardAlone(t *testing.T) {
 }
 
 // What the magazine says of itself is heard by the page, also from inside.
-func TestEvents(t *testing.T) {
-	t.Parallel()
+func testEvents(t *testing.T, b *browser.Browser) {
 	s := startReaderSite(t, readerPage{first: `<script>window.heard = [];
 		for (const type of ['magazine-expand', 'magazine-page-changed', 'magazine-collapse', 'dogear-fold', 'dogear-unfold', 'cta-click'])
 			addEventListener(type, (e) => heard.push(type + ' ' + e.detail.page));
 		addEventListener('click', (e) => { if (e.composedPath().some((n) => n.href)) e.preventDefault() })</script>`})
-	p := openMagazine(t, browser.Start(t), s, browser.Desktop())
+	p := openMagazine(t, b, s, browser.Desktop())
 	press(p, kb.End)
 	p.WaitFor(here + `.querySelector('.cta')`)
 	browser.Eval[any](p, `void (`+corner+`.click(), `+corner+`.click(), `+here+`.querySelector('.cta').click())`)
@@ -419,9 +440,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-func TestHostilePagesAndMagazines(t *testing.T) {
-	t.Parallel()
-	b := browser.Start(t)
+func testHostilePagesAndMagazines(t *testing.T, b *browser.Browser) {
 	const evil = `"landingUrl":"javascript:window.ran=1","pages":[{"tag":"<img src=x onerror=window.ran=1>","headline":"<script>window.ran=1</script>","sub":"\u202e<b>","body":"</div><iframe srcdoc='<script>parent.ran=1</script>'>","caption":"<svg onload=window.ran=1>","image":{"src":"javascript:window.ran=1","alt":"\"><img src=x onerror=window.ran=1>"},"background":"red;}*{display:none","ink":"url(javascript:1)","accent":"#12","ctaLabel":"<u>go"}]`
 	for name, tt := range map[string]struct {
 		page readerPage
@@ -495,13 +514,11 @@ func TestHostilePagesAndMagazines(t *testing.T) {
 	}
 }
 
-func TestNothingSeriousForAxe(t *testing.T) {
-	t.Parallel()
+func testNothingSeriousForAxe(t *testing.T, b *browser.Browser) {
 	axe, err := os.ReadFile(filepath.Join("node_modules", "axe-core", "axe.min.js"))
 	if err != nil {
 		t.Skip("axe-core is not installed: make test installs it")
 	}
-	b := browser.Start(t)
 	for name, view := range map[string]browser.View{"laptop": browser.Desktop(), "small phone": {Width: 360, Height: 640}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -521,7 +538,7 @@ func TestNothingSeriousForAxe(t *testing.T) {
 			for page := range 5 {
 				browser.Eval[any](p, fmt.Sprintf(`void %s.expand(%d)`, magazine, page))
 				p.WaitFor(isOpen)
-				browser.Eval[any](p, `Promise.all(document.getAnimations().concat(`+dialog+`.getAnimations({subtree: true})).filter((a) => a.timeline === document.timeline).map((a) => a.finished))`)
+				browser.Eval[any](p, moved)
 				judge(fmt.Sprint("page ", page))
 				press(p, kb.Escape)
 				p.WaitFor(isClosed)

@@ -10,15 +10,13 @@ import (
 )
 
 // What goes wrong in a page is told to its publisher, once.
-func TestHeartbeats(t *testing.T) {
-	t.Parallel()
-	b := browser.Start(t)
+func testHeartbeats(t *testing.T, b *browser.Browser) {
 	for name, tt := range map[string]struct {
 		page readerPage
 		set  func(*readerSite)
 		want string
 	}{
-		"a tag without a site":         {page: readerPage{first: `<script async src="/_deckle/deckle.js"></script>`, tag: true}, want: "script no_pub"},
+		"a tag without a site":         {page: readerPage{bare: true, first: `<script async src="/_deckle/deckle.js"></script>`}, want: "script no_pub"},
 		"a page without a slot":        {page: readerPage{tag: true, body: "<p>text</p>"}, want: "slot none"},
 		"a slot without an element":    {page: readerPage{body: "<p>text</p>"}, want: "slot missing"},
 		"a site that nobody knows":     {set: func(s *readerSite) { s.status["/v1/serve/batch"] = 404 }, want: "serve status_404"},

@@ -43,8 +43,7 @@ type readerPage struct {
 	head       string // the origin's, before our tag
 	body       string // default: the slot
 	tag        bool   // embeds a script tag; otherwise the edge has written hole 1
-	skip       string
-	markup     string // an attribute of the script tag
+	bare       bool   // neither of them
 
 	slow <-chan struct{} // the body is written when it is closed
 }
@@ -258,8 +257,9 @@ func (s *readerSite) servePage(w http.ResponseWriter, r *http.Request) {
 	body := p.body
 	script := ""
 	switch {
+	case p.bare:
 	case p.tag:
-		script = fmt.Sprintf(`<script async src="%s%s" data-pub="test-site" %s></script>`, s.url, web.TagPath, p.markup)
+		script = fmt.Sprintf(`<script async src="%s%s" data-pub="test-site"></script>`, s.url, web.TagPath)
 		if body == "" {
 			body = `<div data-deckle-slot="sidebar-1" data-w="300" data-h="250"></div>`
 		}
@@ -293,10 +293,6 @@ func hole1(p readerPage, winners map[string]winner) string {
 		div := "div-" + strings.TrimSuffix(id, "-1")
 		slots = append(slots, fmt.Sprintf(`{"id":%q,"div_id":%q,"formats":[[300,250]],"targeting":{},"kind":"magazine"}`, id, div))
 	}
-	skip := ""
-	if p.skip != "" {
-		skip = fmt.Sprintf(`,"skip":%q`, p.skip)
-	}
-	return fmt.Sprintf(`<script type="application/json" data-deckle="slots">{"slots":[%s]%s,"reader":{"src":%q,"pub":"test-site"}}</script>%s%s</script>`,
-		strings.Join(slots, ","), skip, web.ReaderPath(), open, web.SlotsRunner())
+	return fmt.Sprintf(`<script type="application/json" data-deckle="slots">{"slots":[%s],"reader":{"src":%q,"pub":"test-site"}}</script>%s%s</script>`,
+		strings.Join(slots, ","), web.ReaderPath(), open, web.SlotsRunner())
 }

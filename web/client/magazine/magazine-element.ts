@@ -3,6 +3,7 @@ import {type Cover, createCover} from './create-cover.ts';
 import {createViewer, type Viewer} from './create-viewer.ts';
 import {getLabels} from './get-labels.ts';
 import {getSetting} from './get-setting.ts';
+import {readCreative} from './read-creative.ts';
 import type {Creative} from './types.ts';
 
 const DEFAULT_WIDTH = 300;
@@ -38,13 +39,16 @@ export class MagazineElement extends HTMLElement {
     });
   }
 
-  /** What is shown. It is trusted to be as read-creative.ts gives it. */
+  /**
+   * What is shown: a creative as the catalog has it (creative.schema.json). What
+   * cannot be shown becomes undefined; addresses become absolute.
+   */
   get creative(): Creative | undefined {
     return this.magazine;
   }
 
-  set creative(creative: Creative | undefined) {
-    this.magazine = creative;
+  set creative(creative: unknown) {
+    this.magazine = readCreative(creative, this.baseURI);
     this.viewer?.dialog.remove();
     this.viewer = undefined;
     if (this.isConnected) this.render();
@@ -55,7 +59,7 @@ export class MagazineElement extends HTMLElement {
     if (Object.keys(this).includes('creative')) {
       const {creative} = this;
       delete (this as {creative?: unknown}).creative;
-      this.magazine = creative;
+      this.magazine = readCreative(creative, this.baseURI);
     }
     this.render();
   }
@@ -81,7 +85,10 @@ export class MagazineElement extends HTMLElement {
 
   private render(): void {
     const creative = this.magazine;
-    if (!creative) return;
+    if (!creative) {
+      this.cover?.node.remove();
+      return;
+    }
     const pinned = this.dataset.pinnedPage;
     // A page beyond the end of a newer version opens the last.
     this.folded = pinned === undefined ? undefined : toPage(pinned, creative.pages.length);
