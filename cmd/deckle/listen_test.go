@@ -243,7 +243,7 @@ func TestACME(t *testing.T) {
 		t.Fatal(err)
 	}
 	editFiles(t, dir, server(fmt.Sprintf("acme_hosts = [\"www.deckle.test\"]\nacme_directory = \"https://%s/dir\"\nacme_cache = %q\n", directory, dir+"/acme")))
-	start(t, exec.Command("deckle", "serve", "--config", dir+"/deckle.toml"), listen, "SSL_CERT_FILE="+dir+"/pebble.pem")
+	start(t, exec.Command("deckle", "serve", "--config", dir+"/deckle.toml"), listen, t.Output(), "SSL_CERT_FILE="+dir+"/pebble.pem")
 
 	issuer := func(name string) string {
 		c, err := tls.Dial("tcp", listen, &tls.Config{ServerName: name, InsecureSkipVerify: true}) // Pebble makes its root anew at each start
@@ -280,15 +280,16 @@ func startPebble(t *testing.T, dir, listen, names string) (directory string) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	start(t, exec.Command(program, "-config", file, "-dnsserver", names), directory, "PEBBLE_VA_NOSLEEP=1", "PEBBLE_WFE_NONCEREJECT=5")
+	start(t, exec.Command(program, "-config", file, "-dnsserver", names), directory, t.Output(), "PEBBLE_VA_NOSLEEP=1", "PEBBLE_WFE_NONCEREJECT=5")
 	return directory
 }
 
-// start runs a program until the test ends, and returns when it listens.
-func start(t *testing.T, cmd *exec.Cmd, listen string, env ...string) {
+// start runs a program until the test ends, and returns when it listens. What it says
+// goes to out.
+func start(t *testing.T, cmd *exec.Cmd, listen string, out io.Writer, env ...string) {
 	t.Helper()
 	cmd.Env = append(os.Environ(), env...)
-	cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
+	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

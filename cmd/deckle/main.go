@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -33,6 +34,9 @@ type commands struct {
 }
 
 func main() {
+	// net/http tells the standard logger, and nobody else, when an origin sends more
+	// than it said, and quotes it: that may be a reader's page.
+	log.SetOutput(io.Discard)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	err := command(ctx, os.Args[1:])

@@ -167,8 +167,16 @@ func (s *siteProxy) fetch(w http.ResponseWriter, r *http.Request) (*http.Respons
 		_ = resp.Body.Close()
 		resp, err = s.edge.transport.RoundTrip(out)
 	}
+	if err == nil && resp.StatusCode == http.StatusSwitchingProtocols {
+		_ = resp.Body.Close()
+		return nil, errSwitched
+	}
 	return resp, err
 }
+
+// errSwitched is what an origin did that goes over to another protocol unasked: its
+// connection would be the reader's.
+var errSwitched = errors.New("malformed answer: it switches protocols, and nobody asked for that")
 
 // earlyHints pass the informational answers of an origin on (RFC 9110 section 15.2):
 // 103 lets a browser load what a page will need while it is still being made (RFC
