@@ -31,9 +31,9 @@ type bidsSite struct {
 	url string
 }
 
-func newBidsSite(t *testing.T) *bidsSite {
+func newBidsSite(t *testing.T, o sim.Options) *bidsSite {
 	t.Helper()
-	world, err := sim.Start(t.Context(), sim.Options{})
+	world, err := sim.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,6 +138,16 @@ func (s *bidsSite) page(w http.ResponseWriter, r *http.Request) {
 		q.Has("cmp"), block, web.SlotsRunner(), s.GPTURL(), inline)
 }
 
+// eagerCreative asks for its markup three times, and shows every answer that it gets.
+const eagerCreative = `window.ucTag = {renderAd(doc, data) {
+	const adId = data.targetingMap.hb_adid[0];
+	for (let i = 0; i < 3; i++) {
+		const {port1, port2} = new MessageChannel();
+		port1.onmessage = ({data}) => doc.body.insertAdjacentHTML('beforeend', JSON.parse(data).ad);
+		window.top.postMessage(JSON.stringify({message: 'Prebid Request', adId}), new URL(data.pubUrl).origin, [port2]);
+	}
+}};`
+
 // asked is one slot as GPT asked the ad server for it.
 type asked struct{ Div, PB, ID string }
 
@@ -178,7 +188,7 @@ func TestBidsWithoutAPage(t *testing.T) {
 	open := func(t *testing.T, path string) (*bidsSite, *browser.Page) {
 		t.Helper()
 		t.Parallel()
-		s := newBidsSite(t)
+		s := newBidsSite(t, sim.Options{})
 		return s, b.Open(t, s.url+path, browser.Desktop())
 	}
 	// Everything that follows from one bid, each thing once.
@@ -270,6 +280,42 @@ func TestBidsWithoutAPage(t *testing.T) {
 		p.Do() // nothing is left of the page before
 		if n := browser.Eval[int](p, `googletag.pubads().getSlots().length`); n != 2 {
 			t.Errorf("%d slots are defined, want 2", n)
+		}
+	})
+	t.Run("a creative that asks again and again", func(t *testing.T) {
+		t.Parallel()
+		s := newBidsSite(t, sim.Options{AdServer: sim.AdServerOptions{UniversalCreative: []byte(eagerCreative)}})
+		p := b.Open(t, s.url+"/?bids=fetch", browser.Desktop())
+		s.heard(t, "burl", 1)
+		browser.Eval[any](p, `deckle.refresh()`) // what comes too often has come by the next round
+		nurl, imp, burl := s.heard(t, "nurl", 2), s.heard(t, "imp", 2), s.heard(t, "burl", 2)
+		if !once(imp, 2) || !once(burl, 2) || !slices.Equal(nurl, burl) {
+			t.Errorf("nurl of %v, imp of %v, burl of %v; want two, each once", nurl, imp, burl)
+		}
+	})
+	t.Run("two tabs", func(t *testing.T) {
+		s, p := open(t, "/?bids=fetch")
+		other := b.Open(t, s.url+"/?bids=fetch", browser.Desktop())
+		requests(p, 1)
+		requests(other, 1)
+		if nurl, burl := s.heard(t, "nurl", 2), s.heard(t, "burl", 2); !once(burl, 2) || !slices.Equal(nurl, burl) {
+			t.Errorf("nurl of %v, burl of %v; want one a tab, each once", nurl, burl)
+		}
+	})
+	t.Run("back", func(t *testing.T) {
+		s, p := open(t, "/?bids=fetch")
+		s.heard(t, "burl", 1)
+		p.Navigate(s.url + "/another?bids=fetch")
+		s.heard(t, "burl", 2)
+		browser.Eval[any](p, `(setTimeout(() => history.back()), 0)`)
+		p.WaitFor(`location.pathname === '/' && window.deckle?.counts && document.readyState === 'complete'`)
+		if restored := browser.Eval[bool](p, `performance.getEntriesByType('navigation')[0].type !== 'back_forward'`); restored {
+			// The page is as it was left: nothing is shown, or billed, again.
+			browser.Eval[any](p, `deckle.refresh()`)
+		}
+		nurl, burl := s.heard(t, "nurl", 3), s.heard(t, "burl", 3)
+		if !once(burl, 3) || !slices.Equal(nurl, burl) {
+			t.Errorf("nurl of %v, burl of %v; want three, each once", nurl, burl)
 		}
 	})
 	t.Run("without an ad server", func(t *testing.T) {
