@@ -21,7 +21,7 @@ var layers = [][]string{
 	{"deckle/internal/store/memory", "deckle/internal/store/storetest", "deckle/internal/journal", "deckle/internal/auction", "deckle/internal/clock"},
 	{"deckle/internal/openrtb", "deckle/internal/auction/auctiontest", "deckle/internal/telemetry"},
 	{"deckle/internal/journal/journaltest", "deckle/internal/projection", "deckle/internal/prebid", "deckle/internal/aps", "deckle/internal/config", "deckle/internal/catalog"},
-	{"deckle/internal/budget", "deckle/internal/classify"},
+	{"deckle/internal/budget", "deckle/internal/classify", "deckle/internal/landing"},
 	{"deckle/internal/edge", "deckle/internal/serve", "deckle/internal/track", "deckle/internal/heartbeat", "deckle/internal/dashboard/access", "deckle/internal/dashboard/report"},
 	{"deckle/internal/dashboard/api"},
 	{"deckle/internal/dashboard"},
