@@ -11,11 +11,11 @@ import (
 )
 
 // A Content-Security-Policy (CSP Level 3) decides which scripts run in a page. Ours
-// are two inline runners, whose text is constant, and the client, whose element the
-// first runner makes. Where a policy does not let them run as it stands it is helped
+// are two inline runners, whose text is constant, and files of our own, whose elements
+// the first runner makes. Where a policy does not let them run as it stands it is helped
 // with what can switch nothing off that the site relies on: its own nonce on our
-// elements, else hashes where inline scripts are not free anyway, and the client's
-// exact URL. Where that is not enough nothing goes in. Policies that only report are
+// elements, else hashes where inline scripts are not free anyway, and the files'
+// exact URLs. Where that is not enough nothing goes in. Policies that only report are
 // treated alike, so that nobody gets reports because of us.
 
 const (
@@ -26,8 +26,26 @@ const (
 // trustedTypesName is the one policy that our scripts make (web/client).
 const trustedTypesName = "deckle"
 
+// needs are what a page with slots loads from us.
+type needs struct {
+	scripts []string // paths; none: a bot's page, which has no client
+	images  bool     // of creatives
+}
+
+// needs are those of a visit's page.
+func (v *visit) needs() needs {
+	switch {
+	case !v.client():
+		return needs{}
+	case v.hasMagazine():
+		return needs{scripts: []string{web.ClientPath(), web.ReaderPath(), web.MagazinePath()}, images: true}
+	}
+	return needs{scripts: []string{web.ClientPath()}}
+}
+
 // An admission is how our scripts come to run under the policies of an answer.
 type admission struct {
+	needs
 	nonce   string // goes on our script elements; "": none
 	origin  string // of the page: scheme and host
 	changed map[string][]string
@@ -41,9 +59,9 @@ func (a *admission) apply(h http.Header) {
 }
 
 // admit finds out how our scripts come to run in a page of an origin under the
-// policies of h; false: they cannot. client says whether the client is among them.
-func admit(h http.Header, origin string, client bool) (admission, bool) {
-	a := admission{origin: origin}
+// policies of h; false: they cannot.
+func admit(h http.Header, origin string, n needs) (admission, bool) {
+	a := admission{needs: n, origin: origin}
 	names := [...]string{cspEnforced, cspReported}
 	var parsed [len(names)][][]policy // by header, line, and place in the line
 	for i, name := range names {
@@ -53,7 +71,7 @@ func admit(h http.Header, origin string, client bool) (admission, bool) {
 	}
 	a.nonce = firstNonce(slices.Concat(slices.Concat(parsed[:]...)...))
 	for i, name := range names {
-		lines, ok := a.admitLines(parsed[i], h[name], name == cspEnforced, client)
+		lines, ok := a.admitLines(parsed[i], h[name], name == cspEnforced)
 		if !ok {
 			return admission{}, false
 		}
@@ -79,11 +97,11 @@ func firstNonce(ps []policy) string {
 
 // admitLines helps the policies of a header, and returns its lines if one of them
 // had to be changed.
-func (a *admission) admitLines(lines [][]policy, texts []string, enforced, client bool) (changed []string, ok bool) {
+func (a *admission) admitLines(lines [][]policy, texts []string, enforced bool) (changed []string, ok bool) {
 	for i, line := range lines {
 		help := false
 		for j := range line {
-			if enforced && !line[j].sandboxAllows() || !a.help(&line[j], client) {
+			if enforced && !line[j].sandboxAllows() || !a.help(&line[j]) {
 				return nil, false
 			}
 			help = help || line[j].changed
@@ -100,7 +118,7 @@ func (a *admission) admitLines(lines [][]policy, texts []string, enforced, clien
 
 // help adds to a policy what our scripts need; false: it forbids them whatever is
 // added.
-func (a *admission) help(p *policy, client bool) bool {
+func (a *admission) help(p *policy) bool {
 	if list := p.scripts(); list != nil {
 		if list.none() {
 			return false
@@ -111,12 +129,14 @@ func (a *admission) help(p *policy, client bool) bool {
 				missing = append(missing, r.hash)
 			}
 		}
-		if client && !list.allowsClient(a.origin, a.nonce) {
-			missing = append(missing, a.origin+web.ClientPath())
+		for _, path := range a.scripts {
+			if !list.allowsFile(a.origin+path, a.nonce) {
+				missing = append(missing, a.origin+path)
+			}
 		}
 		p.add(list, "script-src-elem", missing...)
 	}
-	if !client {
+	if len(a.scripts) == 0 {
 		return true
 	}
 	if types := p.find("trusted-types"); types != nil && !types.hasAny("*", trustedTypesName) {
@@ -127,6 +147,9 @@ func (a *admission) help(p *policy, client bool) bool {
 	}
 	if list := p.find("connect-src", "default-src"); list != nil && !list.matches(a.origin+"/") {
 		p.add(list, "connect-src", a.origin)
+	}
+	if list := p.find("img-src", "default-src"); a.images && list != nil && !list.matches(a.origin+web.Prefix+"x") {
+		p.add(list, "img-src", a.origin+web.Prefix)
 	}
 	return true
 }
@@ -140,10 +163,10 @@ var (
 )
 
 // admitMeta reports whether a runner runs that comes after the policies of metas,
-// which nobody can help any more, and with which nonce. client says whether the
-// client has to run as well.
-func (a *admission) admitMeta(metas []string, r runner, client bool) (nonce string, ok bool) {
-	nonce = a.nonce
+// which nobody can help any more, and with which nonce. files says whether our files
+// have to run as well.
+func (a *admission) admitMeta(metas []string, r runner, files bool) (nonce string, ok bool) {
+	nonce, files = a.nonce, files && len(a.scripts) > 0
 	policies := make([]policy, len(metas))
 	for i, text := range metas {
 		policies[i] = parsePolicy(text)
@@ -153,11 +176,14 @@ func (a *admission) admitMeta(metas []string, r runner, client bool) (nonce stri
 	}
 	for i := range policies {
 		p := &policies[i]
-		list := p.scripts()
-		if list != nil && (!list.allowsInline(r, nonce) || client && !list.allowsClient(a.origin, nonce)) {
-			return "", false
+		if list := p.scripts(); list != nil {
+			if !list.allowsInline(r, nonce) || files && slices.ContainsFunc(a.scripts, func(path string) bool {
+				return !list.allowsFile(a.origin+path, nonce)
+			}) {
+				return "", false
+			}
 		}
-		if types := p.find("trusted-types"); client && types != nil && !types.hasAny("*", trustedTypesName) {
+		if types := p.find("trusted-types"); files && types != nil && !types.hasAny("*", trustedTypesName) {
 			return "", false
 		}
 	}
@@ -298,10 +324,17 @@ func (d *directive) allowsInline(r runner, nonce string) bool {
 	return free || d.has(r.hash)
 }
 
-// allowsClient reports whether the client runs, whose element has a nonce and was
-// made by a script that runs.
-func (d *directive) allowsClient(origin, nonce string) bool {
-	return d.has("'strict-dynamic'") || nonce != "" && d.has("'nonce-"+nonce+"'") || d.matches(origin+web.ClientPath())
+// allowsFile reports whether a script file runs whose element has a nonce and was made
+// by a script that runs.
+func (d *directive) allowsFile(own, nonce string) bool {
+	return d.has("'strict-dynamic'") || nonce != "" && d.hasNonce(nonce) || d.matches(own)
+}
+
+func (d *directive) hasNonce(nonce string) bool {
+	return slices.ContainsFunc(d.sources, func(s string) bool {
+		own, ok := nonceOf(s)
+		return ok && own == nonce
+	})
 }
 
 // matches reports whether a source allows a URL of the page's own origin, as far as

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"deckle"
+	"deckle/internal/template"
 	"deckle/web"
 )
 
@@ -15,7 +17,7 @@ import (
 func shortPolicy(line string) string {
 	return strings.NewReplacer(
 		web.Hash(web.SlotsRunner()), "S", web.Hash(web.BidsRunner()), "B",
-		"http://www.test"+web.ClientPath(), "C", "http://www.test", "O",
+		"http://www.test"+web.ClientPath(), "C", "http://www.test"+web.ReaderPath(), "R", "http://www.test"+web.MagazinePath(), "M", "http://www.test", "O",
 	).Replace(line)
 }
 
@@ -59,6 +61,7 @@ func TestPolicies(t *testing.T) {
 		"script-src 'unsafe-inline' 'unsafe-eval' 'report-sample' http:":             {"", "-"},
 		"script-src 'nonce-abc'":                                                     {"", "abc"},
 		"script-src 'self' 'unsafe-inline' 'nonce-a+/_-='":                           {"", "a+/_-="},
+		"script-src 'Nonce-Abc'":                                                     {"", "Abc"},
 		"script-src 'NONCE-Abc' 'strict-dynamic'":                                    {"", "Abc"},
 		"script-src 'nonce-abc', script-src 'nonce-abc' 'self'":                      {"", "abc"},
 		"script-src 'nonce-abc' 'self', script-src 'nonce-xyz' 'self'":               {"script-src 'nonce-abc' 'self', script-src 'nonce-xyz' 'self' S B", "abc"},
@@ -168,6 +171,26 @@ func TestPoliciesOfOthers(t *testing.T) {
 			w := newWorld(t, setup{}, origin, bids(0, "1"))
 			if got := shortPolicy(w.get(t.Context(), c.r).header.Get("Content-Security-Policy")); got != c.want {
 				t.Errorf("%s: %s, want %s", name, got, c.want)
+			}
+		})
+	}
+}
+
+// A page with magazines loads their script, their element and their pictures as well.
+func TestPoliciesOfMagazines(t *testing.T) {
+	magazine := slot("top")
+	magazine.Kind = deckle.Magazine
+	s := setup{slots: []deckle.Slot{magazine}, patterns: []template.Patterns{{Include: []string{"/**"}}}}
+	for policy, want := range map[string]string{
+		"default-src https://cdn.test":                                            "default-src https://cdn.test; script-src-elem https://cdn.test S B C R M; connect-src https://cdn.test O; img-src https://cdn.test O/_deckle/",
+		"default-src 'self' 'unsafe-inline'":                                      "default-src 'self' 'unsafe-inline'",
+		"script-src 'nonce-abc'; img-src 'none'":                                  "script-src 'nonce-abc'; img-src O/_deckle/",
+		"script-src 'unsafe-inline' www.test/_deckle/; img-src www.test/_deckle/": "script-src 'unsafe-inline' www.test/_deckle/; img-src www.test/_deckle/",
+	} {
+		bubble(t, func(t *testing.T) {
+			w := newWorld(t, s, answerWith(200, map[string]string{"Content-Security-Policy": policy}, page), hang)
+			if got := shortPolicy(w.get(t.Context(), navigation("/x")).header.Get("Content-Security-Policy")); got != want {
+				t.Errorf("%s\nbecomes %s\n   want %s", policy, got, want)
 			}
 		})
 	}

@@ -194,7 +194,7 @@ func (e *Edge) page(w http.ResponseWriter, r *http.Request, v *visit) {
 	}
 	defer resp.Body.Close()
 
-	doc, why := v.site.injectable(resp, v.client())
+	doc, why := v.site.injectable(resp, v.needs())
 	if why != "" {
 		cancel()
 		e.metrics.untouched.WithLabelValues(v.site.ID, string(why)).Inc()

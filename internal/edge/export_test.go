@@ -8,11 +8,13 @@ import (
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
+
+	"deckle/web"
 )
 
 // Admit is admit for a client that goes in: the header that goes out, and the nonce.
 func Admit(h http.Header, origin string) (out http.Header, nonce string, ok bool) {
-	a, ok := admit(h, origin, true)
+	a, ok := admit(h, origin, needs{scripts: []string{web.ClientPath()}, images: true})
 	out = h.Clone()
 	a.apply(out)
 	return out, a.nonce, ok

@@ -35,8 +35,8 @@ type document struct {
 }
 
 // injectable reports how the body of resp is written, or why nothing may go into
-// it (page-plane.md section 4). client says whether the client goes in as well.
-func (s *siteProxy) injectable(resp *http.Response, client bool) (document, untouched) {
+// it (page-plane.md section 4). What goes in needs n.
+func (s *siteProxy) injectable(resp *http.Response, n needs) (document, untouched) {
 	h := resp.Header
 	mediaType, params, err := mime.ParseMediaType(h.Get("Content-Type"))
 	known, compatible := charsetOf(params["charset"])
@@ -55,7 +55,7 @@ func (s *siteProxy) injectable(resp *http.Response, client bool) (document, unto
 	case code == nil:
 		return document{}, untouchedCoding
 	}
-	scripts, ok := admit(h, publicOrigin(resp.Request), client)
+	scripts, ok := admit(h, publicOrigin(resp.Request), n)
 	if !ok {
 		return document{}, untouchedCSP
 	}

@@ -373,7 +373,7 @@ func (s *siteProxy) plainAnswer(resp *http.Response) error {
 	if v == nil || !v.private() && !v.shared {
 		return nil
 	}
-	doc, why := s.injectable(resp, v.client())
+	doc, why := s.injectable(resp, v.needs())
 	if why != "" {
 		return nil
 	}

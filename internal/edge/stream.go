@@ -154,7 +154,7 @@ func (p *page) fill(at htmlstream.Point) []byte {
 // slots gives hole 1, unless a policy in a meta before it forbids that. Then bids have
 // nobody to go to.
 func (p *page) slots() []byte {
-	nonce, ok := p.doc.scripts.admitMeta(p.metaPolicies(), slotsRunner(), p.visit.client())
+	nonce, ok := p.doc.scripts.admitMeta(p.metaPolicies(), slotsRunner(), true)
 	if !ok {
 		p.shut = true
 		p.giveUp()
