@@ -136,18 +136,13 @@ func (b *Book) plan(l *line, now time.Time) (p plan) {
 	return p
 }
 
-// over reports whether nobody reserves from a line any more.
-func (l *line) over(now time.Time) bool {
-	return l.terms == nil || !l.terms.to.IsZero() && !now.Before(l.terms.to)
-}
-
 // planUse decides which of the open leases are closed, and whether one is taken.
 func (b *Book) planUse(l *line, now time.Time, p *plan, open []*lease, closing bool) {
-	if l.over(now) {
-		b.shut(p, now, open...) // a campaign that comes back takes new ones
+	t := l.terms
+	if t == nil { // its day is over, or its campaigns are; one that comes back takes new leases
+		b.shut(p, now, open...)
 		return
 	}
-	t := l.terms
 	// A cut takes effect from the newest lease on.
 	over := p.next.committed() - t.budget
 	for i := len(open) - 1; i >= 0 && over > 0; i-- {

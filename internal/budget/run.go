@@ -208,7 +208,7 @@ func (b *Book) moveOnce(ctx context.Context, l *line) (more bool, err error) {
 		b.mu.Unlock()
 		return false, nil
 	}
-	if l.fresh != nil && l.over(now) {
+	if l.fresh != nil && l.terms == nil {
 		l.fresh = nil // nobody has reserved from it, and nobody will
 	}
 	p := b.plan(l, now)
