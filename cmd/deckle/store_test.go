@@ -104,6 +104,7 @@ KV_catalog 1 message
 KV_pages 0 messages
 KV_leases 0 messages
 KV_keys 0 messages
+KV_drafts 0 messages
 OBJ_assets 0 messages
 `
 	if err != nil || got != want {

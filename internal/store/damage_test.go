@@ -285,7 +285,7 @@ func TestImport(t *testing.T) {
 			t.Errorf("%s misses %d", s.Name, s.Missing)
 		}
 	}
-	want := map[string]uint64{"journal": 12, "auctions": 0, "KV_catalog": 4, "KV_pages": 0, "KV_leases": 1, "KV_keys": 1, "OBJ_assets": 2}
+	want := map[string]uint64{"journal": 12, "auctions": 0, "KV_catalog": 4, "KV_pages": 0, "KV_leases": 1, "KV_keys": 1, "KV_drafts": 0, "OBJ_assets": 2}
 	if diff := cmp.Diff(want, copied); diff != "" {
 		t.Error(diff)
 	}

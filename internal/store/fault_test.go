@@ -258,7 +258,7 @@ func TestStatusAndInspect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if status.Mode != store.Embedded || status.Folder != filepath.Join(dir, "solo") || status.Offset != 0 || status.Free <= 0 || len(status.Streams) != 7 {
+	if status.Mode != store.Embedded || status.Folder != filepath.Join(dir, "solo") || status.Offset != 0 || status.Free <= 0 || len(status.Streams) != 8 {
 		t.Errorf("status = %+v", status)
 	}
 	s := status.Streams[0]

@@ -85,11 +85,11 @@ type Store struct {
 	calls  *caller
 	links  links
 
-	journal, auctions      *streamLog
-	catalog, pages, leases *bucket
-	keys                   *sealedBucket
-	plainKeys              int // values of the bucket keys that were not sealed at Open, though there is a key
-	assets                 *assets
+	journal, auctions              *streamLog
+	catalog, pages, leases, drafts *bucket
+	keys                           *sealedBucket
+	plainKeys                      int // values of the bucket keys that were not sealed at Open, though there is a key
+	assets                         *assets
 
 	opened  bool // nothing was found wrong with it
 	closing sync.Once
@@ -187,6 +187,9 @@ func (s *Store) Pages() KV { return s.pages }
 
 // Leases is the bucket of budget leases.
 func (s *Store) Leases() KV { return s.leases }
+
+// Drafts is the bucket of creatives that nobody has published yet.
+func (s *Store) Drafts() KV { return s.drafts }
 
 // Keys is the bucket of publishers' key rings, sealed where there is an
 // encryption key.

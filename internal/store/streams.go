@@ -44,6 +44,7 @@ func specs() []spec {
 		keyed("pages", 256<<20, 64<<10, 30*24*time.Hour, 1),
 		keyed("leases", 256<<20, 256<<10, 0, 1),
 		keyed("keys", 64<<20, 64<<10, 0, 1),
+		keyed("drafts", 256<<20, 256<<10, 0, 1),
 		{name: "OBJ_" + assetsBucket, subjects: []string{"$O." + assetsBucket + ".C.>", "$O." + assetsBucket + ".M.>"}, bytes: 8 << 30, message: fullMessage, history: -1},
 	}
 }
@@ -113,7 +114,7 @@ func (s *Store) openStreams(ctx context.Context) error {
 	}
 	s.journal = &streamLog{store: s, stream: journalStream, subject: journalSubject}
 	s.auctions = &streamLog{store: s, stream: auctionsStream, subject: auctionSubject}
-	for name, b := range map[string]**bucket{"catalog": &s.catalog, "pages": &s.pages, "leases": &s.leases} {
+	for name, b := range map[string]**bucket{"catalog": &s.catalog, "pages": &s.pages, "leases": &s.leases, "drafts": &s.drafts} {
 		var err error
 		if *b, err = s.openBucket(ctx, name); err != nil && !(s.how.asIs && errors.Is(err, ErrNotFound)) {
 			return err
