@@ -257,6 +257,9 @@ func drawBatch(rt *rapid.T, d *catalog.Document) *serve.Batch {
 	}
 	sizes := [][2]int{{300, 250}, {300, 600}, {970, 250}}
 	creative := func() string {
+		if once(rt, 3, "the same") {
+			return "m00" // bookmarks of one ad on several slots
+		}
 		return fmt.Sprintf("m%02d", rapid.SampledFrom(ids).Draw(rt, "creative"))
 	}
 	for i := range rapid.IntRange(1, 6).Draw(rt, "imps") {
