@@ -147,7 +147,7 @@ func testRightToLeft(t *testing.T, b *browser.Browser) {
 	}
 }
 
-// A finger turns pages, and neither finger nor wheel moves the page behind.
+// A finger turns pages, and neither finger nor wheel nor key moves the page behind.
 func testSwipe(t *testing.T, b *browser.Browser) {
 	s := startReaderSite(t, readerPage{body: slot1 + `<div style="height:5000px"></div>`})
 	p := openMagazine(t, b, s, browser.Phone())
@@ -166,6 +166,8 @@ func testSwipe(t *testing.T, b *browser.Browser) {
 		_, err := cdp.Call(ctx, target, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: "mouseWheel", X: 200, Y: 300, DeltaX: 0.01, DeltaY: 400})
 		return err
 	}))
+	browser.Eval[any](p, frames)
+	press(p, " ", kb.ArrowDown, kb.PageDown)
 	browser.Eval[any](p, frames)
 	if y := browser.Eval[float64](p, `scrollY`); y != 0 {
 		t.Errorf("the page behind has moved by %v", y)
@@ -228,7 +230,7 @@ func testFoldedPageBeyondTheEnd(t *testing.T, b *browser.Browser) {
 	s := startReaderSite(t, readerPage{})
 	p := b.Open(t, s.url, browser.Desktop())
 	p.WaitFor(shownInSlot)
-	browser.Eval[any](p, `void (`+magazine+`.dataset.pinnedPage = '11', `+magazine+`.creative = `+magazine+`.creative, `+magazine+`.expand())`)
+	browser.Eval[any](p, `void (`+magazine+`.dataset.pinnedPage = '11', `+magazine+`.creative = `+magazine+`.creative, `+magazine+`.expand(99))`)
 	p.WaitFor(isOpen + ` && ` + here + `.getAttribute('aria-label') === 'Page 5 of 5' && ` + openClip() + ` === '` + folded6 + `'`)
 }
 

@@ -248,6 +248,6 @@ const allowScrolling = (page: Element): void => {
 
 /** The page behind does not scroll: a wheel moves a long text, or nothing. */
 const keepPageStill = (event: WheelEvent): void => {
-  const text = event.target instanceof Element && event.target.closest('[tabindex="0"]');
+  const text = event.target instanceof Element && event.target.closest('.text[tabindex]');
   if (!text && Math.abs(event.deltaY) >= Math.abs(event.deltaX)) event.preventDefault();
 };

@@ -72,7 +72,7 @@ export class MagazineElement extends HTMLElement {
   /** Opens the magazine, at the folded page unless another is asked for. */
   expand(page?: number): void {
     if (!this.magazine || !this.cover || this.viewer?.dialog.open) return;
-    const start = page ?? this.folded ?? 0;
+    const start = toPage(page ?? this.folded ?? 0, this.magazine.pages.length);
     this.viewer ??= this.createViewer(this.magazine);
     this.viewer.open(start);
     this.viewer.showFold(this.folded);
@@ -91,7 +91,7 @@ export class MagazineElement extends HTMLElement {
     }
     const pinned = this.dataset.pinnedPage;
     // A page beyond the end of a newer version opens the last.
-    this.folded = pinned === undefined ? undefined : toPage(pinned, creative.pages.length);
+    this.folded = pinned === undefined ? undefined : toPage(Number(pinned), creative.pages.length);
     const setting = getSetting(this);
     const cover = createCover(this.ownerDocument, {
       creative,
@@ -146,5 +146,5 @@ const toSide = (value: string | null, otherwise: number): number => {
   return side >= 1 && side <= 10_000 ? side : otherwise;
 };
 
-const toPage = (value: string, count: number): number =>
-  Math.min(Math.max(0, Math.floor(Number(value)) || 0), count - 1);
+const toPage = (page: number, count: number): number =>
+  Math.min(Math.max(0, Math.floor(page) || 0), count - 1);

@@ -144,6 +144,17 @@ test('an unfold leaves what another tab has folded in the slot', async () => {
   expect((await readPins(win, NOW)).map(({creativeId}) => creativeId)).toEqual(['other']);
 });
 
+test('an unfold does not wait for the network', async () => {
+  const {visit, told, win} = setUp();
+  vi.stubGlobal('fetch', () => new Promise(() => {}));
+  const folds = visit();
+  folds.fold('s', winner, 1);
+  await vi.waitFor(async () => expect(await readPins(win, NOW)).toHaveLength(1));
+  folds.unfold('s', winner);
+  await vi.waitFor(async () => expect(await readPins(win, NOW)).toEqual([]));
+  expect(told).toEqual([]);
+});
+
 test('a fold that the campaign does not want to hear of stays here', async () => {
   const {visit, told, win} = setUp();
   visit().fold('s', {...winner, foldToken: ''}, 1);

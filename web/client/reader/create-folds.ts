@@ -19,56 +19,66 @@ export interface Folds {
 }
 
 /**
- * Keeps and tells folds, one after the other. The pin is written first: it is the
- * reader's, whatever becomes of the rest. A fold is noted as untold before it is
- * told, so that it outlives a tab that is closed meanwhile; a fold that is told
- * twice counts once.
+ * Keeps folds and tells of them. What is kept is the reader's: it waits for no
+ * network. A fold is told after its pin has been written, and is noted as untold
+ * until it has been heard, so that it outlives a tab that is closed meanwhile; one
+ * that is told twice counts once. Each is told after what came before it.
  */
 export const createFolds = (win: Window, {pub, base}: ReaderSettings, now: () => number): Folds => {
   const url = `${base}/v1/dogear-event`;
-  // Not told, although storage may have lost or never had it.
+  // Also of those that storage did not take.
   const untold = new Set<string>();
-  let last: Promise<unknown> = Promise.resolve();
-  const next = (step: () => Promise<unknown>) => {
-    last = last.then(step).catch(() => {});
-  };
+  const keep = createQueue();
+  const tell = createQueue();
 
-  const tell = async ({foldToken, body}: Untold) => {
+  const tellFold = async ({foldToken, body}: Untold) => {
     if (!isFinal(await request(url, body))) return;
     untold.delete(foldToken);
     await deleteUntold(win, foldToken);
   };
   const tellUntold = () => {
-    next(async () => {
-      for (const fold of await readUntold(win, now())) await tell(fold);
+    void tell(async () => {
+      for (const fold of await readUntold(win, now())) await tellFold(fold);
     });
   };
   win.addEventListener('online', tellUntold);
 
   return {
     fold(slotId, {creativeId, foldToken, pinExpiresAt}, page) {
-      next(async () => {
-        const foldedAt = now();
-        const expires = expiresAt(foldedAt, pinExpiresAt);
-        await writePin(win, {slotId, creativeId, page, foldedAt, expiresAt: expires});
+      const foldedAt = now();
+      const pin = {slotId, creativeId, page, foldedAt};
+      const about = {pub, url: toURL(win.location.href), creativeId, slotId};
+      const body = toJSON({...about, event: 'fold', foldToken, page});
+      const fold = {foldToken, body, until: foldedAt + FOLD_WINDOW_MS};
+      const kept = keep(async () => {
+        await writePin(win, {...pin, expiresAt: expiresAt(foldedAt, pinExpiresAt)});
         if (!foldToken) return; // the campaign wants to hear of no folds
-        const about = {pub, url: toURL(win.location.href), creativeId, slotId};
-        const body = toJSON({...about, event: 'fold', foldToken, page});
-        const fold = {foldToken, body, until: foldedAt + FOLD_WINDOW_MS};
         untold.add(foldToken);
         await writeUntold(win, fold);
-        await tell(fold);
       });
+      if (foldToken) void tell(() => kept.then(() => tellFold(fold)));
     },
     unfold(slotId, {creativeId, foldToken}) {
-      next(async () => {
-        await deletePins(win, (pin) => pin.slotId === slotId && pin.creativeId === creativeId);
-        // What was never told needs no taking back.
+      const kept = keep(() =>
+        deletePins(win, (pin) => pin.slotId === slotId && pin.creativeId === creativeId),
+      );
+      void tell(async () => {
+        await kept;
+        // What nobody has heard of needs no taking back.
         if (untold.delete(foldToken)) return deleteUntold(win, foldToken);
         const about = {pub, url: toURL(win.location.href), creativeId, slotId};
         return request(url, toJSON({...about, event: 'unfold', foldToken}));
       });
     },
     tellUntold,
+  };
+};
+
+/** What takes steps one after the other; its promise is that of the step. */
+const createQueue = () => {
+  let last: Promise<unknown> = Promise.resolve();
+  return (step: () => Promise<unknown>): Promise<unknown> => {
+    last = last.then(step).catch(() => {});
+    return last;
   };
 };
