@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"testing"
 )
 
@@ -16,13 +17,13 @@ func TestReadmeConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	blocks := regexp.MustCompile("(?s)```toml\n(.*?)```").FindAllSubmatch(readme, -1)
-	if len(blocks) != 2 {
-		t.Fatalf("%d toml blocks in the README, want deckle.toml and creative-opportunities.toml", len(blocks))
+	if len(blocks) != 3 {
+		t.Fatalf("%d toml blocks in the README, want deckle.toml, creative-opportunities.toml and a slot more for it", len(blocks))
 	}
 	dir := t.TempDir()
 	files := []string{filepath.Join(dir, "deckle.toml"), filepath.Join(dir, "creative-opportunities.toml")}
-	for i, file := range files {
-		if err := os.WriteFile(file, blocks[i][1], 0o600); err != nil {
+	for i, text := range [][]byte{blocks[0][1], slices.Concat(blocks[1][1], []byte("\n"), blocks[2][1])} {
+		if err := os.WriteFile(files[i], text, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -31,7 +32,7 @@ func TestReadmeConfiguration(t *testing.T) {
 		t.Errorf("deckle check: %v\n%s", err, out.Bytes())
 	}
 	out.Reset()
-	if err := (&matchCmd{File: files[1], URLs: []string{"/2026/11/article"}}).Run(&out); err != nil || !bytes.Contains(out.Bytes(), []byte("atf_sidebar_ad")) {
+	if err := (&matchCmd{File: files[1], URLs: []string{"/2026/11/article"}}).Run(&out); err != nil || !bytes.Contains(out.Bytes(), []byte("atf_sidebar_ad")) || !bytes.Contains(out.Bytes(), []byte("article_magazine")) {
 		t.Errorf("deckle match: %v\n%s", err, out.Bytes())
 	}
 }
