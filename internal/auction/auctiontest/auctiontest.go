@@ -73,7 +73,7 @@ func Request() *auction.Request {
 func (d Dialect) quick() string { return OK(d.Answer("", Offer("quick", "q", "1"))) }
 
 func (d Dialect) provider(name, url string) auction.Provider {
-	return auction.Provider{Name: name, Dialect: d.New(url), Timeout: 10 * time.Second}
+	return auction.Provider{Name: name, Dialect: d.New(url), Timeout: 30 * time.Second}
 }
 
 // faultsEndOnTime: whatever a bidder does, the auction ends when all have answered
@@ -121,24 +121,24 @@ func (d Dialect) faultsEndOnTime(t *testing.T) {
 // faultsOverSockets: the same bidders over real sockets, with time for a busy
 // machine.
 func (d Dialect) faultsOverSockets(t *testing.T) {
-	var running sync.WaitGroup // all at once: most of them wait
+	var waiting sync.WaitGroup // of those that are about time, all at once
+	defer waiting.Wait()
 	for _, f := range d.faults() {
-		if !f.exact {
-			running.Go(func() { t.Run(f.name, func(t *testing.T) { d.faultOverSockets(t, f) }) })
+		switch {
+		case f.exact:
+		case f.status == auction.StatusTimeout:
+			waiting.Go(func() { t.Run(f.name, func(t *testing.T) { d.faultOverSockets(t, f, 1500*time.Millisecond) }) })
+		default:
+			t.Run(f.name, func(t *testing.T) { d.faultOverSockets(t, f, 20*time.Second) })
 		}
 	}
-	running.Wait()
 }
 
-func (d Dialect) faultOverSockets(t *testing.T, f fault) {
+func (d Dialect) faultOverSockets(t *testing.T, f fault, limit time.Duration) {
 	quick, odd := Listen(t, Replies(d.quick())), Listen(t, f.serve)
 	h := auction.New(auction.Config{
 		Providers: []auction.Provider{d.provider("odd", odd), d.provider("quick", quick)},
 	}, auction.NewMetrics(), slog.New(slog.DiscardHandler))
-	limit := 10 * time.Second
-	if f.status == auction.StatusTimeout {
-		limit = time.Second
-	}
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	start := time.Now()

@@ -155,8 +155,8 @@ func Gzipped(parts ...string) string {
 	return b.String()
 }
 
-// Bomb is 100 MB of spaces in 100 KB.
-func Bomb() string { return Gzipped(slices.Repeat([]string{strings.Repeat(" ", 1e6)}, 100)...) }
+// Bomb is 10 MB of spaces in 10 KB.
+func Bomb() string { return Gzipped(slices.Repeat([]string{strings.Repeat(" ", 1e6)}, 10)...) }
 
 // Chunked is s as one chunk, without the last one.
 func Chunked(s string) string { return fmt.Sprintf("%x\r\n%s\r\n", len(s), s) }
