@@ -174,6 +174,16 @@ func (s *Snapshot) Approvals(site, creative string) Approvals {
 	return s.approvals[site][creative].public(pair{site, creative})
 }
 
+// Shown is what a site shows of a creative if anything: the content of the version
+// that was approved last; false where none ever was. It is shared.
+func (s *Snapshot) Shown(site, creative string) (version uint32, content *Content, ok bool) {
+	approval, of := s.approvals[site][creative].serving()
+	if approval == nil || of == nil {
+		return 0, nil, false
+	}
+	return approval.Version, of.Content, true
+}
+
 // Approve approves a version of a creative on a site by hand, and trusts later
 // versions of the campaign's creatives that lead to the same registrable domain.
 // The version must be the present one: nobody approves what they have not seen. And

@@ -55,7 +55,7 @@ func (e *Creative) normalize(w world) {
 	}
 	e.Pages = slices.Clone(e.Pages)
 	for i := range e.Pages {
-		e.Pages[i].correctColors()
+		e.Pages[i].CorrectColors()
 	}
 }
 
@@ -148,13 +148,13 @@ func (p *problems) color(field, s string) {
 // The contrast that WCAG 2.2 asks for at level AA: of text (1.4.3), and of what
 // else has to be seen (1.4.11).
 const (
-	textContrast   = 4.5
-	accentContrast = 3.0
+	TextContrast   = 4.5
+	AccentContrast = 3.0
 )
 
-// correctColors replaces colours that could not be read on the page's background
-// by black or white, whichever is seen better.
-func (page *Page) correctColors() {
+// CorrectColors replaces colours that could not be read on the page's background
+// by black or white, whichever is seen better. A creative is put like that.
+func (page *Page) CorrectColors() {
 	background, ok := luminance(page.Background)
 	if !ok {
 		return
@@ -162,7 +162,7 @@ func (page *Page) correctColors() {
 	for _, c := range []struct {
 		color *string
 		least float64
-	}{{&page.Ink, textContrast}, {&page.Accent, accentContrast}} {
+	}{{&page.Ink, TextContrast}, {&page.Accent, AccentContrast}} {
 		if l, ok := luminance(*c.color); ok && contrast(l, background) < c.least {
 			*c.color = "#000000"
 			if contrast(1, background) > contrast(0, background) {
@@ -186,6 +186,14 @@ func luminance(color string) (float64, bool) {
 		return math.Pow((c+0.055)/1.055, 2.4)
 	}
 	return 0.2126*linear(16) + 0.7152*linear(8) + 0.0722*linear(0), true
+}
+
+// Contrast is WCAG's contrast of two colours, 1 to 21; false where one of them is not
+// written as #rrggbb.
+func Contrast(a, b string) (float64, bool) {
+	la, okA := luminance(a)
+	lb, okB := luminance(b)
+	return contrast(la, lb), okA && okB
 }
 
 func contrast(a, b float64) float64 { return (max(a, b) + 0.05) / (min(a, b) + 0.05) }

@@ -464,6 +464,34 @@ func TestApplyIsFasterThanAutomaticApproval(t *testing.T) {
 	}
 }
 
+// What a document approves is the very content that it leaves to a person, or rejects,
+// in other creatives of the campaign: they are not approved along with it.
+func TestApplyApprovesNoCopies(t *testing.T) {
+	for _, state := range []catalog.State{catalog.Rejected, catalog.Pending} {
+		inWorld(t, catalog.Config{}, func(w *world) {
+			d := exampleDocument()
+			d.Sites = []*catalog.Site{exampleSite("blog")}
+			d.Sites[0].AutoApprove = true
+			for i := range 40 {
+				e := exampleCreative()
+				e.ID = fmt.Sprint("copy-", i)
+				d.Creatives = append(d.Creatives, e)
+				d.Approvals = append(d.Approvals, catalog.DocumentApproval{Site: "blog", Creative: e.ID, State: state})
+			}
+			w.apply(d)
+			s := w.settled()
+			for _, a := range d.Approvals {
+				if got := s.Approvals(a.Site, a.Creative); got.State(1) != a.State {
+					t.Errorf("%s is decided as %+v, want %s", a.Creative, got.Decisions, a.State)
+				}
+			}
+			if got := w.apply(d); len(got) > 0 {
+				t.Errorf("importing it again would do %q", got)
+			}
+		})
+	}
+}
+
 // Nobody's edit is approved unseen, however late it comes.
 func TestApplyApprovesOnlyWhatTheDocumentHas(t *testing.T) {
 	inWorld(t, catalog.Config{}, func(w *world) {
