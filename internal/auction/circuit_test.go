@@ -3,6 +3,7 @@ package auction_test
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,12 +19,12 @@ import (
 // its failure does not count.
 func TestCircuit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var serve auctiontest.Server
-		n := auctiontest.Network{"p": func(c *auctiontest.Conn) { serve(c) }}
+		var serve atomic.Pointer[auctiontest.Server]
+		n := auctiontest.Network{"p": func(c *auctiontest.Conn) { (*serve.Load())(c) }}
 		m := auction.NewMetrics()
 		h := auction.New(auction.Config{Providers: []auction.Provider{provider("p")}, Dial: n.Dial}, m, slog.New(slog.DiscardHandler))
 		ask := func(what auctiontest.Server) auction.Status {
-			serve = what
+			serve.Store(&what)
 			ctx, cancel := context.WithTimeout(t.Context(), deadline)
 			defer cancel()
 			return statuses(h.Start(ctx, request()).Result())["p"]
@@ -76,8 +77,13 @@ func TestCircuit(t *testing.T) {
 // that call leaves the trial to the next.
 func TestCircuitTriesOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		serve := auctiontest.Server(func(*auctiontest.Conn) {})
-		n := auctiontest.Network{"p": func(c *auctiontest.Conn) { serve(c) }}
+		var recovered atomic.Bool
+		works := auctiontest.Late(100*time.Millisecond, auctiontest.OK(good))
+		n := auctiontest.Network{"p": func(c *auctiontest.Conn) {
+			if recovered.Load() {
+				works(c)
+			}
+		}}
 		h := house(auction.Config{Providers: []auction.Provider{provider("p")}, Dial: n.Dial})
 		start := func() (*auction.Auction, context.CancelFunc) {
 			ctx, cancel := context.WithTimeout(t.Context(), deadline)
@@ -89,7 +95,7 @@ func TestCircuitTriesOnce(t *testing.T) {
 			cancel()
 		}
 		<-time.After(time.Second)
-		serve = auctiontest.Late(100*time.Millisecond, auctiontest.OK(good))
+		recovered.Store(true)
 		trial, leave := start()
 		synctest.Wait()
 		for range 2 {

@@ -86,12 +86,12 @@ func BenchmarkOverhead(b *testing.B) {
 				}
 				thinking(b, l, after, body)
 				d := prebid.New(prebid.Config{ServerURL: "http://" + l.Addr().String()})
-				providers = append(providers, auction.Provider{Name: name, Dialect: d})
+				providers = append(providers, auction.Provider{Name: name, Dialect: d, Timeout: 10 * time.Second})
 			}
 			h := auction.New(auction.Config{Providers: providers}, auction.NewMetrics(), slog.New(slog.DiscardHandler))
 			b.Cleanup(h.Close)
 			took := openLoop(b, rate, func() {
-				ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+				ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 				defer cancel()
 				if res := h.Start(ctx, r).Result(); len(res.Winners) != 3 {
 					b.Errorf("result = %+v", res)
