@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -298,5 +300,48 @@ func TestLeavingEndsEverything(t *testing.T) {
 				t.Errorf("%s: %d of %d have been left, after %v", name, left.Load(), want, a.ended)
 			}
 		})
+	}
+}
+
+// Connections that say nothing keep nobody from a page, and are closed when their time
+// is over.
+func TestIdleConnections(t *testing.T) {
+	if os.Getenv("DECKLE_SLOW") == "" {
+		t.Skip("DECKLE_SLOW is not set")
+	}
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, setup{sockets: true}, html(page), bids(0, "1"))
+	addr := w.served(t)
+	before, memory := runtime.NumGoroutine(), heap()
+	idle := make([]net.Conn, min(10_000, int(min(limit.Cur, 1<<20))/2-500)) // both ends are ours
+	for i := range idle {
+		var err error
+		if idle[i], err = net.Dial("tcp", addr); err != nil {
+			t.Fatalf("connection %d: %v", i, err)
+		}
+		if i%2 == 0 { // half of a request is no request
+			_, _ = io.WriteString(idle[i], "GET /x HTTP/1.1\r\nHost: www.test\r\n")
+		}
+	}
+	start := time.Now()
+	leakyVisit(t, addr, "/x", 0)
+	t.Logf("a page took %v beside %d idle connections, which take %d KiB each", time.Since(start), len(idle), (heap()-memory)>>10/uint64(len(idle)))
+	for _, c := range idle {
+		_ = c.SetReadDeadline(time.Now().Add(30 * time.Second))
+		if _, err := io.Copy(io.Discard, c); err != nil {
+			t.Fatalf("it is kept: %v", err)
+		}
+		_ = c.Close()
+	}
+	end := time.After(10 * time.Second)
+	for look := time.Tick(50 * time.Millisecond); runtime.NumGoroutine() > before+20; {
+		select {
+		case <-look:
+		case <-end:
+			t.Fatalf("%d goroutines are left, and there were %d", runtime.NumGoroutine(), before)
+		}
 	}
 }
