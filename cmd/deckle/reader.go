@@ -60,6 +60,7 @@ func (o *openFacts) newServer(f *facts, content *catalog.Taxonomy, tokens *token
 		Hosts:   hosts,
 		Base:    func(r *http.Request) string { return peers.Scheme(r) + "://" + peers.Host(r) },
 		Address: peers.ClientAddr,
+		Afford:  o.book.Afford,
 		Ready:   func() bool { ok, _ := o.clock.Ready(); return ok && o.hot.Warm() },
 	}, f.served)
 }

@@ -44,6 +44,11 @@ func (l *line) reserve(price deckle.Money) *lease {
 	return nil
 }
 
+// affords reports whether one of the leases has as much as price.
+func (l *line) affords(price deckle.Money) bool {
+	return slices.ContainsFunc(*l.open.Load(), func(one *lease) bool { return one.left() >= price })
+}
+
 // short reports whether the newest lease is half used: time to take another one.
 func (l *line) short() bool {
 	open := *l.open.Load()

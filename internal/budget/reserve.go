@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -125,6 +126,13 @@ func (b *Book) Reserve(campaign *catalog.Campaign, advertiser *catalog.Advertise
 	}
 	b.metrics.reserved.Inc()
 	return purse.ids(&taken.leases), true
+}
+
+// Afford reports whether Reserve would grant a price at this moment. Nothing is held,
+// asked for or counted.
+func (b *Book) Afford(campaign *catalog.Campaign, advertiser *catalog.Advertiser, price deckle.Money, now time.Time) bool {
+	purse := b.index.Load().purse(campaign.ID, advertiser.ID, now)
+	return purse != nil && !slices.ContainsFunc(purse.lines, func(l *line) bool { return !l.affords(price) })
 }
 
 // Release gives back what was reserved for a slot that is given up before anybody has
