@@ -106,11 +106,56 @@ func TestMetasChangeNothing(t *testing.T) {
 	for i, doc := range documents(t) {
 		plain := scene{doc: doc, fill: everywhere, late: -1}
 		asking := plain
-		asking.opts.Metas = []string{"article:section"}
+		asking.opts.Metas, asking.opts.Policies = []string{"article:section"}, true
 		want, wantHoles := play(t, plain, nil)
 		got, gotHoles := play(t, asking, nil)
 		if got != want || fmt.Sprint(gotHoles) != fmt.Sprint(wantHoles) {
 			t.Errorf("document %d: %q, want %q", i, got, want)
 		}
+	}
+}
+
+func TestPolicies(t *testing.T) {
+	meta := func(content string) string {
+		return `<meta http-equiv="Content-Security-Policy" content="` + content + `">`
+	}
+	long := "img-src " + strings.Repeat("a", htmlstream.MaxPolicy-len("img-src "))
+	const none = "script-src 'none'"
+	for name, c := range map[string]struct {
+		head string
+		want []string
+	}{
+		"one":                    {meta("img-src *"), []string{"img-src *"}},
+		"two, in order":          {meta("a") + meta("b"), []string{"a", "b"}},
+		"content first":          {`<meta content=a http-equiv=content-security-policy>`, []string{"a"}},
+		"references stay":        {meta("&#39;self&#39;"), []string{"&#39;self&#39;"}},
+		"as long as may be":      {meta(long), []string{long}},
+		"too long":               {meta(long + "a"), []string{none}},
+		"a good one after it":    {meta(long+"a") + meta("b"), []string{none, "b"}},
+		"more than are kept":     {strings.Repeat(meta("a"), htmlstream.MaxPolicies+1), append(slices.Repeat([]string{"a"}, htmlstream.MaxPolicies-1), none)},
+		"without content":        {`<meta http-equiv=Content-Security-Policy>`, nil},
+		"report only":            {`<meta http-equiv=Content-Security-Policy-Report-Only content=a>`, nil},
+		"a name":                 {`<meta name=Content-Security-Policy content=a>`, nil},
+		"in a template":          {`<template>` + meta("a") + `</template>`, nil},
+		"in a noscript":          {`<noscript>` + meta("a") + `</noscript>`, nil},
+		"after </head>, in head": {`</head>` + meta("a"), []string{"a"}}, // a parser puts it there
+		"in the body":            {`<p>` + meta("a"), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			doc := "<!doctype html><head>" + c.head + "<body>x</body>"
+			for _, size := range []int{len(doc), 1, 7} {
+				w := htmlstream.NewWriter(&bytes.Buffer{}, htmlstream.Options{CharsetKnown: true, Policies: true}, func(htmlstream.Point) []byte { return nil })
+				for chunk := range slices.Chunk([]byte(doc), size) {
+					mustWrite(t, w, string(chunk))
+				}
+				var got []string
+				for _, p := range w.Policies() {
+					got = append(got, string(p))
+				}
+				if !slices.Equal(got, c.want) {
+					t.Errorf("in chunks of %d: %.300q, want %.300q", size, got, c.want)
+				}
+			}
+		})
 	}
 }
