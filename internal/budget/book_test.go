@@ -62,6 +62,16 @@ func TestReservesFromEveryLine(t *testing.T) {
 			return [3]deckle.Money{m.line(campTotal).Free, m.line(campDay).Free, m.line(innDay).Free}
 		}
 		before := free()
+		c, _ := w.catalog.Snapshot().Campaign("autumn")
+		inn, _ := w.catalog.Snapshot().Advertiser("inn")
+		for price, want := range map[deckle.Money]bool{900: true, before[1]: true, before[1] + 1: false} {
+			if got := m.Afford(c, inn, price, time.Now()); got != want {
+				t.Errorf("%d of %v can be paid: %v", price, before, got)
+			}
+		}
+		if got := free(); got != before {
+			t.Errorf("to ask took something: free %v, want %v", got, before)
+		}
 		a, ok := m.reserve("autumn", 900)
 		if !ok || len(a.leases) != 3 {
 			t.Fatalf("reserved %v from %v", ok, a.leases)
