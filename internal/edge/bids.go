@@ -146,14 +146,14 @@ func (s *siteProxy) fromOwnSite(r *http.Request) bool {
 	return s.edge.sites[hostname(u.Host)] == s
 }
 
-// pathOf is the raw path of a URL or path, without query and fragment; false if it
-// is neither.
+// pathOf is s as the raw path of a page, without query and fragment; false if it is
+// none that a browser has: those are of visible ASCII.
 func pathOf(s string) (string, bool) {
 	s = withoutQuery(s)
 	if !strings.HasPrefix(s, "/") || strings.HasPrefix(s, "//") || len(s) > maxPath {
 		return "", false
 	}
-	return s, true
+	return s, !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
 // maxPath is how long a page's path may be, in bytes: what net/http takes in a

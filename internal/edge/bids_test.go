@@ -236,6 +236,8 @@ func TestBidsAreRefused(t *testing.T) {
 		"page-bids, a URL for a path":        {pageBids(func(r *http.Request) { r.URL.RawQuery = "path=https://a.example/" }), 400, "wrong_field"},
 		"page-bids, another host for a path": {pageBids(func(r *http.Request) { r.URL.RawQuery = "path=//a.example/" }), 400, "wrong_field"},
 		"page-bids, a path without end":      {pageBids(func(r *http.Request) { r.URL.RawQuery = "path=/" + strings.Repeat("a", 8<<10) }), 400, "wrong_field"},
+		"page-bids, a path with a line":      {pageBids(func(r *http.Request) { r.URL.RawQuery = "path=/a%0Ab" }), 400, "wrong_field"},
+		"page-bids, a path not encoded":      {pageBids(func(r *http.Request) { r.URL.RawQuery = "path=/%C3%A9" }), 400, "wrong_field"},
 		"page-bids, another host":            {pageBids(func(r *http.Request) { r.Host = "other.test" }), 404, "unknown_host"},
 		"page-bids, POST":                    {pageBids(func(r *http.Request) { r.Method = "POST" }), 405, "method"},
 		"auction, another origin":            {auctionOf(set("Origin", "https://evil.example")), 403, "cross_site"},

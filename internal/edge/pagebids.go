@@ -46,7 +46,7 @@ func (a *asking) pageBids(r *publicapi.Request) (publicapi.Answer, error) {
 	}
 	path, ok := pathOf(query.Get("path"))
 	if !ok {
-		return publicapi.Answer{}, publicapi.Wrong("path", "must be the path of a page: begin with one slash, and have 8,192 bytes at most")
+		return publicapi.Answer{}, publicapi.Wrong("path", "must be the path of a page: begin with one slash, be percent-encoded, and have 8,192 bytes at most")
 	}
 
 	page := asNavigation(r.Request, path)

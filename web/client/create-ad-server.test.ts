@@ -176,7 +176,7 @@ describe.each<Interface>(['config', 'methods'])('again, through GPT’s %s', (ki
     adServer.withdraw([slot('a')]);
     adServer.refresh([slot('a'), slot('never-requested')]);
     expect(gpt.requests[1]).toEqual([
-      {div: 'div-a', targeting: {pos: ['atf'], hb_adid: 'AD2', hb_pb: '1.00', ts_initial: '1'}},
+      {div: 'div-a', targeting: {pos: ['atf'], hb_adid: 'AD2', hb_pb: '1.00'}},
     ]);
     gpt.render('div-a');
     expect(rendered).toEqual(['AD1', 'AD2']);

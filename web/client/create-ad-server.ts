@@ -66,9 +66,9 @@ export const createAdServer = (win: Window, {bidFor, onRender}: AdServerOptions)
     service.addEventListener('slotRenderEnded', safely(onRenderEnd));
   });
 
-  const target = (gptSlot: googletag.Slot, slot: Slot) => {
+  const target = (gptSlot: googletag.Slot, slot: Slot, initial: Targeting) => {
     const bid = bidFor(slot.id);
-    const hb: Targeting = Object.assign({ts_initial: '1'}, bid?.targeting);
+    const hb: Targeting = Object.assign(initial, bid?.targeting);
     setTargeting(gptSlot, Object.assign({}, slot.targeting, hb));
     const set: Ours = {keys: {}, requested: false};
     for (const key of Object.keys(hb)) set.keys[key] = null;
@@ -101,7 +101,7 @@ export const createAdServer = (win: Window, {bidFor, onRender}: AdServerOptions)
           }
           // What a request before our time carried is unknown; that it was answered is not.
           const requested = carried.has(gptSlot) || gptSlot.getResponseInformation?.();
-          target(gptSlot, slot);
+          target(gptSlot, slot, {ts_initial: '1'});
           if (!requested) unrequested.push(gptSlot);
         }
         show(gpt, unrequested);
@@ -122,7 +122,7 @@ export const createAdServer = (win: Window, {bidFor, onRender}: AdServerOptions)
         for (const slot of slots) {
           const gptSlot = of(gpt, slot);
           if (!gptSlot) continue;
-          target(gptSlot, slot);
+          target(gptSlot, slot, {});
           shown.push(gptSlot);
         }
         if (shown.length) gpt.pubads().refresh(shown);
