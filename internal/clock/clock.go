@@ -91,9 +91,9 @@ func (c *Clock) Register(r prometheus.Registerer) error { return r.Register(c.of
 
 // Run measures until ctx is done; then it returns nil.
 func (c *Clock) Run(ctx context.Context) error {
+	inService := true // as far as has been said
 	for {
 		next := c.config.Every
-		was, _ := c.Ready()
 		m, err := c.measure(ctx)
 		if ctx.Err() != nil {
 			return nil
@@ -102,15 +102,28 @@ func (c *Clock) Run(ctx context.Context) error {
 			next = min(next, again)
 		}
 		c.note(m, err)
-		if is, why := c.Ready(); is != was {
-			c.config.Log.Warn("clock", "in_service", is, "reason", why)
-		}
+		inService = c.say(inService)
 		select {
 		case <-time.After(next):
 		case <-ctx.Done():
 			return nil
 		}
 	}
+}
+
+// say logs when the node leaves service or comes back, once there has been a
+// measurement, and returns whether it is in service.
+func (c *Clock) say(inService bool) bool {
+	ok, why := c.Ready()
+	switch {
+	case c.newest().at.IsZero() || ok == inService:
+		return inService
+	case ok:
+		c.config.Log.Info("this node's clock is right again: it answers batches and takes beacons")
+	default:
+		c.config.Log.Warn("this node answers no batches and takes no beacons", "reason", why)
+	}
+	return ok
 }
 
 // measure writes once and compares the store's time of it with ours before and

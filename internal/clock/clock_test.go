@@ -1,6 +1,7 @@
 package clock_test
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"strings"
@@ -109,6 +110,27 @@ func TestANodeComesBack(t *testing.T) {
 		pass(30 * time.Second)
 		mustBe(t, cl, true, "")
 	})
+}
+
+// Leaving service and coming back are said once each, and a start is nothing to say.
+func TestLog(t *testing.T) {
+	for _, skews := range [][]time.Duration{{0, 0, 2 * time.Minute, 2 * time.Minute, 0, 0}, {2 * time.Minute, 2 * time.Minute, 0}} {
+		synctest.Test(t, func(t *testing.T) {
+			kv := memory.NewKV()
+			kv.Skew(skews[0])
+			var log bytes.Buffer
+			run(t, kv, clock.Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
+			pass(time.Second)
+			for _, skew := range skews[1:] {
+				kv.Skew(skew)
+				pass(30 * time.Second)
+			}
+			text := log.String()
+			if n := strings.Count(text, "\n"); n != 2 || strings.Count(text, "2m0s behind") != 1 || strings.Count(text, "right again") != 1 {
+				t.Errorf("%d lines: %s", n, text)
+			}
+		})
+	}
 }
 
 // What was measured last holds while the store is out of reach.
