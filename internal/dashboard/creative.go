@@ -15,6 +15,7 @@ import (
 
 	"deckle/internal/catalog"
 	"deckle/internal/dashboard/api"
+	"deckle/internal/store"
 )
 
 // maxPages is how many pages a creative has at most.
@@ -41,6 +42,16 @@ func creatives() editor {
 		form:   creativeForm,
 		values: creativeValues,
 		read:   readCreative,
+		aside: func(d *Dashboard, v visit, r catalog.Record, p *editPage) error {
+			f, err := d.draft(v.r.Context(), r.EntityID())
+			if errors.Is(err, store.ErrNotFound) {
+				return nil
+			}
+			if err == nil {
+				p.Drafted = newDraftRow(f)
+			}
+			return err
+		},
 	}
 }
 
@@ -69,6 +80,9 @@ func creativeForm(s *catalog.Snapshot, _ *Dashboard, v url.Values) []group {
 			if i > 0 {
 				g.Buttons = append(g.Buttons, button{fmt.Sprintf("up %d", i), "Move up"})
 			}
+			if i < n-1 {
+				g.Buttons = append(g.Buttons, button{fmt.Sprintf("down %d", i), "Move down"})
+			}
 			g.Buttons = append(g.Buttons, button{fmt.Sprintf("drop %d", i), "Remove this page"})
 		}
 		if i == n-1 && n < maxPages {
@@ -94,9 +108,9 @@ func pageFields(p string) []field {
 		{Name: p + "caption", Label: "Caption", Kind: "text", Optional: true, Width: "narrow", Minor: true},
 		{Name: p + "tag", Label: "Tag", Kind: "text", Optional: true, Width: "narrow", Minor: true},
 		{Name: p + "ctaLabel", Label: "Call to action", Kind: "text", Optional: true, Width: "narrow", Minor: true},
-		{Name: p + "background", Label: "Background", Kind: "text", Optional: true, Width: "narrow", Help: "#rrggbb", Minor: true},
-		{Name: p + "ink", Label: "Ink", Kind: "text", Optional: true, Width: "narrow", Help: "#rrggbb", Minor: true},
-		{Name: p + "accent", Label: "Accent", Kind: "text", Optional: true, Width: "narrow", Help: "#rrggbb", Minor: true},
+		{Name: p + "background", Label: "Background", Kind: "colour", Optional: true, Width: "narrow", Help: "#rrggbb", Minor: true},
+		{Name: p + "ink", Label: "Ink", Kind: "colour", Optional: true, Width: "narrow", Help: "#rrggbb", Minor: true},
+		{Name: p + "accent", Label: "Accent", Kind: "colour", Optional: true, Width: "narrow", Help: "#rrggbb", Minor: true},
 		layout,
 	}
 }
@@ -167,7 +181,7 @@ func (r *reader) focus(name string) *catalog.Focus {
 	return &catalog.Focus{X: x / 100, Y: y / 100}
 }
 
-// arrange does what a button beside a page asks for: "add", "drop 2", "up 2". It
+// arrange does what a button beside a page asks for: "add", "drop 2", "up 2", "down 2". It
 // reports whether there was one.
 func arrange(v url.Values) bool {
 	verb, rest, _ := strings.Cut(v.Get("action"), " ")
@@ -178,6 +192,8 @@ func arrange(v url.Values) bool {
 		v.Set("pageCount", strconv.Itoa(min(n+1, maxPages)))
 	case verb == "up" && err == nil && i > 0 && i < n:
 		swapPages(v, i, i-1)
+	case verb == "down" && err == nil && i >= 0 && i < n-1:
+		swapPages(v, i, i+1)
 	case verb == "drop" && err == nil && i >= 0 && i < n && n > 1:
 		for ; i < n-1; i++ {
 			swapPages(v, i, i+1)
@@ -288,6 +304,7 @@ type previewPage struct {
 	frame
 	Creative *catalog.Creative
 	Campaign link
+	Stages   []framing
 	Leaves   []leaf
 	Standing []standing
 }
@@ -314,6 +331,8 @@ func (d *Dashboard) showPreview(v visit) error {
 	}
 	p := previewPage{frame: d.frame(v, cmp.Or(x.Name, x.ID), "/creatives"), Creative: x, Leaves: leaves(x.Pages)}
 	p.Crumb = link{"/creatives/" + x.ID, "Edit this creative"}
+	p.Stages = []framing{newFraming(x, x.Version, "", "")}
+	framed(v.w.Header())
 	if c, ok := s.Campaign(x.Campaign); ok {
 		p.Campaign = link{"/campaigns/" + c.ID, cmp.Or(c.Name, c.ID)}
 	}

@@ -8,6 +8,7 @@
 package dashboard
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -22,8 +23,11 @@ import (
 	"deckle/internal/dashboard/access"
 	"deckle/internal/dashboard/api"
 	"deckle/internal/dashboard/report"
+	"deckle/internal/landing"
 	"deckle/internal/obs"
 	"deckle/internal/serve"
+	"deckle/internal/store"
+	"deckle/web"
 )
 
 // Config configures a [Dashboard]. Of the zero value nobody can use anything.
@@ -56,6 +60,13 @@ type Parts struct {
 	// the site's template. The site is "" for a page that is of none.
 	SlotsOf func(url string) (site string, slots []deckle.Slot)
 
+	// Drafts keep creatives that nobody has published yet; nothing else may write here.
+	// Nil: creatives are published at once, or not kept.
+	Drafts store.KV
+
+	// Landing reads the landing pages that people name. Nil: none are read.
+	Landing *landing.Reader
+
 	// Explain says what a batch would be answered, and why; see [serve.Server.Explain].
 	Explain func(*serve.Batch) (*serve.Explanation, error)
 }
@@ -73,6 +84,8 @@ type Dashboard struct {
 	handler http.Handler
 
 	pictures chan struct{} // a place for each picture that is worked on
+
+	stageKey [32]byte // signs the addresses of pictures in stages
 }
 
 // New makes the dashboard of a catalog, of the assets in blobs, and of the parts of a
@@ -87,6 +100,7 @@ func New(c Config, cat *catalog.Catalog, blobs catalog.Blobs, parts Parts, log *
 		config: c, catalog: cat, blobs: blobs, parts: parts, keys: keys, door: door, log: log,
 		pictures: make(chan struct{}, maxPictures),
 	}
+	_, _ = rand.Read(d.stageKey[:]) // never fails
 	d.handler = d.routes()
 	return d, nil
 }
@@ -121,6 +135,17 @@ func (d *Dashboard) routes() http.Handler {
 	}
 	pages.Handle("POST /publishers/{id}/keys", d.private(d.rotateKeys))
 	pages.Handle("GET /creatives/{id}/preview", d.private(d.showPreview))
+	pages.Handle("GET /drafts/{id}", d.private(d.showDraft))
+	pages.Handle("POST /drafts/{id}", d.private(d.updateDraft))
+	pages.Handle("POST /drafts/{id}/delete", d.private(d.dropDraft))
+	pages.Handle("POST /landing", d.private(d.readLanding))
+	pages.Handle("GET "+web.MagazinePath(), web.Client())
+	pages.Handle("GET /stage/creatives/{id}", d.private(d.showStage))
+	pages.Handle("GET /stage/drafts/{id}", d.private(d.stageDrafted))
+	pages.Handle("GET /stage/new", d.private(d.showNoStage))
+	pages.Handle("POST /stage", d.private(d.stageForm))
+	pages.Handle("POST /stage/draft", d.private(d.stageDraft))
+	pages.Handle("GET /stage/asset/{id}/{until}/{mac}", d.page(d.showSignedAsset))
 	pages.Handle("GET /", d.private(notFound))
 	sameOrigin := http.NewCrossOriginProtection()
 	sameOrigin.SetDenyHandler(http.HandlerFunc(d.denyCrossOrigin))

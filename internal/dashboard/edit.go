@@ -34,6 +34,7 @@ type listPage struct {
 	About, Empty string
 	Of           link // of which parent alone
 	New          link
+	Drafts       []*draftRow // of creatives
 	Columns      []column
 	Rows         []row
 	More         string // the address of the next page
@@ -75,6 +76,15 @@ func (d *Dashboard) showList(e editor) handler {
 		for _, r := range records[:min(len(records), rowsPerPage)] {
 			id := r.EntityID()
 			p.Rows = append(p.Rows, row{Href: own + "/" + id, Name: nameOf(r.Entity), ID: id, Cells: e.cells(s, r.Entity)})
+		}
+		if e.kind == catalog.KindCreative && of == "" && p.Query == "" && asked.Get("after") == "" {
+			drafts, err := d.drafts(v.r.Context())
+			if err != nil {
+				return err
+			}
+			for _, f := range drafts {
+				p.Drafts = append(p.Drafts, newDraftRow(f))
+			}
 		}
 		p.Search = p.Query != "" || len(s.List(e.kind, "", searchFrom)) == searchFrom
 		if len(p.Rows) > 0 {
@@ -126,7 +136,6 @@ type editPage struct {
 	Submit   string
 	Revision uint64 // that the form was made of; 0: a new entity
 	Pages    int    // of a creative
-	Files    bool   // pictures can come with it
 	Groups   []group
 	Problems []catalog.Problem // that belong to no field
 	Wrong    int               // fields that are wrong
@@ -135,8 +144,9 @@ type editPage struct {
 	Links    []link
 	Facts    string // "Revision 7, saved 3 Dec 2026, 10:15 UTC by ana"
 
-	Spend *spendPanel // of a campaign
-	Keys  *keysPanel  // of a publisher
+	Spend   *spendPanel // of a campaign
+	Keys    *keysPanel  // of a publisher
+	*studio             // of a creative
 }
 
 // A lostRace is what is shown to who has changed what somebody else has changed.
@@ -161,7 +171,6 @@ func (d *Dashboard) newPage(v visit, e editor, values url.Values, problems []cat
 		Submit:   "Create " + string(e.kind),
 		Revision: revision,
 		Groups:   e.form(d.catalog.Snapshot(), d, values),
-		Files:    e.kind == catalog.KindCreative,
 		Pages:    pageCount(values),
 	}
 	p.Crumb = link{"/" + plural(e.kind), e.title}
@@ -172,6 +181,9 @@ func (d *Dashboard) newPage(v visit, e editor, values url.Values, problems []cat
 			p.Links = append(p.Links, link{own + "/preview", "Preview"})
 		}
 		p.Links = append(p.Links, link{own + "/history", "History"})
+	}
+	if e.kind == catalog.KindCreative {
+		d.furnish(&p, values)
 	}
 	p.Problems = fill(p.Groups, values, problems)
 	for _, g := range p.Groups {
@@ -191,8 +203,10 @@ func (d *Dashboard) showNew(e editor) handler {
 		}
 		// A link from a parent has it filled in.
 		values := v.r.URL.Query()
-		values.Del("revision")
-		return render(v.w, http.StatusOK, "edit", d.newPage(v, e, values, nil))
+		for _, name := range []string{"revision", "draft", "draftRevision"} {
+			values.Del(name)
+		}
+		return d.renderEdit(v, http.StatusOK, e, d.newPage(v, e, values, nil))
 	}
 }
 
@@ -211,8 +225,17 @@ func (d *Dashboard) showEdit(e editor) handler {
 				return err
 			}
 		}
-		return render(v.w, http.StatusOK, "edit", p)
+		return d.renderEdit(v, http.StatusOK, e, p)
 	}
+}
+
+// renderEdit answers with the page of a form.
+func (d *Dashboard) renderEdit(v visit, status int, e editor, p editPage) error {
+	if e.kind != catalog.KindCreative {
+		return render(v.w, status, "edit", p)
+	}
+	p.Nonce = scripted(v.w.Header())
+	return render(v.w, status, "creative", p)
 }
 
 // facts says of when a record is, and by whom.
@@ -269,8 +292,13 @@ func (d *Dashboard) save(v visit, e editor, revision uint64) error {
 	if err != nil {
 		return err
 	}
-	if e.kind == catalog.KindCreative && arrange(form) {
-		return render(v.w, http.StatusOK, "edit", d.newPage(v, e, form, problems))
+	if e.kind == catalog.KindCreative {
+		switch {
+		case arrange(form):
+			return d.renderEdit(v, http.StatusOK, e, d.newPage(v, e, form, problems))
+		case form.Get("action") == "keep" && len(problems) == 0:
+			return d.keepDraft(v, e)
+		}
 	}
 	r := &reader{values: form, problems: problems}
 	entity := e.read(r)
@@ -292,12 +320,18 @@ func (d *Dashboard) save(v visit, e editor, revision uint64) error {
 	if revision == 0 {
 		done = "created"
 	}
+	if x, ok := entity.(*catalog.Creative); ok {
+		d.published(ctx, form)
+		if wereCorrected(x.Pages, saved.Entity.(*catalog.Creative).Pages) {
+			done = "corrected"
+		}
+	}
 	return v.redirect("/" + plural(e.kind) + "/" + entity.EntityID() + "?done=" + done)
 }
 
 // wrong shows a form again, with what is wrong at its fields.
 func (d *Dashboard) wrong(v visit, e editor, problems []catalog.Problem) error {
-	return render(v.w, http.StatusBadRequest, "edit", d.newPage(v, e, v.r.PostForm, problems))
+	return d.renderEdit(v, http.StatusBadRequest, e, d.newPage(v, e, v.r.PostForm, problems))
 }
 
 // judge is what the catalog finds wrong with an entity, but for the fields that
@@ -354,7 +388,7 @@ func (d *Dashboard) lost(v visit, e editor, mine catalog.Entity, revision uint64
 		p.Delete = ""
 	}
 	p.Submit = "Save mine over it"
-	return render(v.w, http.StatusConflict, "edit", p)
+	return d.renderEdit(v, http.StatusConflict, e, p)
 }
 
 // differences are the fields in which two versions of an entity differ, by the

@@ -31,13 +31,14 @@ type button struct{ Action, Label string }
 type field struct {
 	Name     string
 	Label    string
-	Kind     string // text, number, area, select, check, checks, file, picture, fixed
+	Kind     string // text, number, area, select, check, checks, file, picture, colour, fixed
 	Value    string
 	Options  []option
 	Help     string
 	Unit     string // of a number: the currency
 	Range    string // of an amount, for people: the catalog speaks of micros
 	Error    string
+	Note     string // of a colour: what becomes of it
 	Optional bool
 	Width    string // "" = half, "narrow" = a third, "full"
 	Minor    bool   // behind "More", which is open where something is wrong in it
@@ -81,6 +82,9 @@ func (f field) Describe() string {
 	var ids []string
 	if f.Error != "" {
 		ids = append(ids, f.ID()+"-error")
+	}
+	if f.Kind == "colour" {
+		ids = append(ids, f.ID()+"-note")
 	}
 	if f.Help != "" {
 		ids = append(ids, f.ID()+"-help")

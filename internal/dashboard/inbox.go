@@ -3,6 +3,7 @@ package dashboard
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -37,6 +38,7 @@ type approvalCase struct {
 	CampaignName string
 	Advertiser   string
 	LandingURL   string
+	Stages       []framing // what waits, and beside it what is shown meanwhile
 	Leaves       []leaf
 	Action       string
 	First        bool
@@ -60,6 +62,7 @@ func (d *Dashboard) showInbox(v visit) error {
 		}
 		p.Cases = append(p.Cases, newCase(s, w, p.Site, len(p.Cases) == 0))
 	}
+	framed(v.w.Header())
 	return render(v.w, http.StatusOK, "inbox", p)
 }
 
@@ -87,6 +90,11 @@ func newCase(s *catalog.Snapshot, w catalog.Waiting, site string, first bool) ap
 	c.Action = "/inbox/" + w.Site + "/" + w.Creative + "?" + url.Values{"site": {site}}.Encode()
 	if x, ok := s.Creative(w.Creative); ok {
 		c.Name, c.Leaves, c.LandingURL = cmp.Or(x.Name, x.ID), leaves(x.Pages), x.LandingURL
+		c.Stages = []framing{newFraming(x, w.Version, "", "")}
+		if w.Serving > 0 {
+			c.Stages[0].Label = fmt.Sprintf("Version %d, which waits", w.Version)
+			c.Stages = append(c.Stages, newFraming(x, w.Serving, w.Site, fmt.Sprintf("Version %d, which is shown", w.Serving)))
+		}
 	}
 	if x, ok := s.Campaign(w.Campaign); ok {
 		c.CampaignName = cmp.Or(x.Name, x.ID)

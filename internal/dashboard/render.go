@@ -28,21 +28,17 @@ var files embed.FS
 // templates are the pages by name, each with the frame and the parts around it.
 var templates = sync.OnceValue(parsePages)
 
-// stylesheet is the path of the one stylesheet; its query is its content.
-func stylesheet() string {
-	const path = "static/deckle.css"
-	data, err := files.ReadFile(path)
-	if err != nil {
-		panic(fmt.Sprintf("dashboard: %v", err))
-	}
-	sum := sha256.Sum256(data)
+// versioned is the address of a static file; its query is its content.
+func versioned(path string) string {
+	sum := sha256.Sum256([]byte(mustRead(path)))
 	return "/" + path + "?" + hex.EncodeToString(sum[:6])
 }
 
 func parsePages() map[string]*template.Template {
-	css := stylesheet()
+	css, script := versioned("static/deckle.css"), versioned("static/editor.js")
 	shared := template.Must(template.New("").Funcs(template.FuncMap{
 		"stylesheet":    func() string { return css },
+		"editorScript":  func() string { return script },
 		"date":          func(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04") + " UTC" },
 		"iso":           func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"budgetHead":    func() []string { return budgetHead },
@@ -136,6 +132,14 @@ func flash(done string) string {
 		return "Created."
 	case "saved":
 		return "Saved."
+	case "corrected":
+		return "Saved. Colours that could not be read on their background have become black or white; the fields show which."
+	case "kept":
+		return "Draft kept. Nobody but people here sees it before it is published."
+	case "read":
+		return "This is what the page says of itself. Look through it, then publish it; it is kept as a draft."
+	case "dropped":
+		return "The draft has been thrown away."
 	case "deleted":
 		return "Deleted. A tombstone keeps its id."
 	case "approved":

@@ -23,6 +23,7 @@ import (
 
 	"deckle/internal/catalog"
 	"deckle/internal/dashboard"
+	"deckle/internal/landing"
 	"deckle/internal/obs"
 	"deckle/internal/store/memory"
 )
@@ -77,6 +78,10 @@ func newWorldOf(t testing.TB, edit func(*dashboard.Config), c catalog.Config) *w
 				{Part: "template yuki-site", State: obs.Degraded, Note: "kept the last good version: line 12: unknown key \"flor\""},
 			}
 		},
+	}
+	w.parts = dashboard.Parts{
+		Drafts:  memory.NewKV(),
+		Landing: landing.New(landing.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}),
 	}
 	if edit != nil {
 		edit(&w.config)
