@@ -23,10 +23,10 @@
 //     anchor the next version asks a person again.
 //   - a rejection: the anchor is withdrawn first, then the version rejected. In
 //     between nothing more is approved by that anchor.
-//   - a document: first a note of the contents that it rejects, which no automatic
-//     approval passes; then parents before children, decisions last, what is deleted
-//     after them. Every prefix is a valid catalog, and applying it again does the
-//     rest.
+//   - a document: first a note of the contents that it rejects or leaves to a person,
+//     which no automatic approval passes; then parents before children, decisions
+//     (refusals before approvals), and last what is deleted. Every prefix is a valid
+//     catalog, and applying it again does the rest.
 //
 // That something waits for approval is not written at all: it follows from the
 // catalog. So does what a paused campaign or a removed advertiser means for its

@@ -139,6 +139,7 @@ func (c *Catalog) Import(d *Document) (*Diff, error) {
 	im.collect(d)
 	im.judge(d.parts())
 	im.decide(d.Approvals)
+	im.refusalsFirst()
 	im.remove(d.Delete)
 	if err := im.problems.err(); err != nil {
 		return nil, err
@@ -294,6 +295,23 @@ func (im *importing) decide(approvals []DocumentApproval) {
 	}
 }
 
+// refusalsFirst puts what is approved behind what is not. An approval makes its content
+// fit for the whole campaign, also that of a creative which the document rejects or
+// leaves to a person; that one has to say so of itself by then.
+func (im *importing) refusalsFirst() {
+	slices.SortStableFunc(im.diff.Steps, func(a, b Step) int { return rank(a) - rank(b) })
+}
+
+func rank(s Step) int {
+	switch s.What {
+	case stepReject, stepWait:
+		return 1
+	case stepApprove:
+		return 2
+	}
+	return 0
+}
+
 // remove puts what is deleted at the end, children before parents.
 func (im *importing) remove(keys []string) {
 	for i, at := range keys {
@@ -319,8 +337,8 @@ func (im *importing) remove(keys []string) {
 	}
 }
 
-// Apply writes what a diff says: parents before children, then approvals, then what
-// is deleted. Each of these waves is durable before the next begins. It returns how
+// Apply writes what a diff says: parents before children, then what is not approved,
+// then approvals, then what is deleted. Each of these waves is durable before the next begins. It returns how
 // many steps are done. What somebody else has changed since the diff was made is a
 // [*ConflictError]; when that is seen before the first write, nothing is written.
 //
@@ -412,8 +430,8 @@ func (c *Catalog) unchanged(d *Diff) error {
 // wave is what a step is applied together with.
 func (s *Step) wave() string {
 	prefix, _, _ := strings.Cut(s.Key, "/")
-	if s.What == stepDelete {
-		return stepDelete + " " + prefix
+	if s.What == stepDelete || s.What == stepApprove {
+		return s.What + " " + prefix
 	}
 	return prefix
 }
