@@ -279,3 +279,51 @@ func count(t *testing.T, p *browser.Page) counters {
 	}))
 	return c
 }
+
+// The longest magazine that the catalog takes fits into every slot and can be read
+// to its end on a small phone.
+func testLongestMagazine(t *testing.T, b *browser.Browser) {
+	words := func(word string, length int) string { return strings.Repeat(word+" ", length)[:length] }
+	page := func(layout string) string {
+		return fmt.Sprintf(`{"tag":%q,"headline":%q,"sub":%q,"body":%q,"caption":%q,"ctaLabel":%q,"layout":%q,"image":{"src":"/pictures/night-ferry.svg","alt":"x"},"background":"#1d1a36","ink":"#fdf6ea"}`,
+			words("tag", 40), words("headline", 120), words("sub", 200), words("body", 2000), words("caption", 200), words("label", 40), layout)
+	}
+	pages := strings.Repeat(page("full")+","+page("split")+","+page("text")+",", 4)
+	longest := `"landingUrl":"https://a.example/","pages":[` + strings.TrimSuffix(pages, ",") + `]`
+	s := startReaderSite(t, readerPage{tag: true})
+	s.change(func(s *readerSite) {
+		for _, size := range [][2]int{{300, 250}, {728, 90}, {320, 50}, {320, 100}, {300, 600}} {
+			id := fmt.Sprintf("s%dx%d", size[0], size[1])
+			s.page.body += fmt.Sprintf(`<p><div data-deckle-slot=%q data-w="%d" data-h="%d"></div>`, id, size[0], size[1])
+			s.winners[id] = winner{creative: "c" + id, campaign: "k", json: longest}
+		}
+	})
+	p := b.Open(t, s.url, browser.View{Width: 320, Height: 568})
+	p.WaitFor(`document.querySelectorAll('deckle-magazine').length === 5`)
+	p.WaitFor(allReady)
+	for _, w := range browser.Eval[[]string](p, `[...document.querySelectorAll('deckle-magazine')].flatMap((m) => {
+		const box = m.shadowRoot.querySelector('.page').getBoundingClientRect(), r = m.shadowRoot.querySelector('.headline').getBoundingClientRect();
+		return r.top < box.top || r.bottom > box.bottom ? [m.parentElement.dataset.deckleSlot + ': the headline leaves the slot'] : [];
+	})`) {
+		t.Error(w)
+	}
+	browser.Eval[any](p, `void `+magazine+`.expand()`)
+	p.WaitFor(isOpen)
+	for page := range 3 {
+		browser.Eval[any](p, moved)
+		wrong := browser.Eval[string](p, `(() => {
+			const text = `+here+`.querySelector('.text'), box = text.getBoundingClientRect();
+			if (text.tabIndex !== 0) return 'the text cannot be scrolled by keyboard';
+			text.scrollTop = 1e6;
+			const {top, bottom} = `+here+`.querySelector('.cta').getBoundingClientRect();
+			if (top < box.top || bottom > box.bottom) return 'the call to action cannot be reached';
+			const ticks = `+dialog+`.querySelector('.ticks').getBoundingClientRect();
+			const [previous, next] = ['.previous', '.next'].map((b) => `+dialog+`.querySelector(b).getBoundingClientRect());
+			return ticks.left < previous.right || ticks.right > next.left ? 'the ticks are below the buttons' : '';
+		})()`)
+		if wrong != "" {
+			t.Errorf("page %d: %s", page, wrong)
+		}
+		press(p, kb.PageDown)
+	}
+}

@@ -104,6 +104,7 @@ func TestReaderPlane(t *testing.T) {
 		"nothing shifts":                        testNothingShifts,
 		"screens":                               testScreens,
 		"shapes":                                testShapes,
+		"longest magazine":                      testLongestMagazine,
 		"right to left":                         testRightToLeft,
 		"swipe":                                 testSwipe,
 		"motion is cheap":                       testMotionIsCheap,
