@@ -66,7 +66,6 @@ const run = <T>(
     db.close();
     end(value);
   };
-  db.onversionchange = () => db.close();
   try {
     const transaction = db.transaction(stores, mode);
     const found = work(transaction);
