@@ -80,7 +80,7 @@ unknown_place = "other"
 	got, err := printed(t, files, func(out *strings.Builder) error {
 		return (&checkCmd{Files: []string{"deckle.toml"}, Probe: true}).Run(t.Context(), out)
 	})
-	want := `a: slot y: Prebid Server answers 400: "Invalid request: Stored Imp with ID=\"gone\" not found."
+	want := `a: slot y: answer 400 of Prebid Server: "Invalid request: Stored Imp with ID=\"gone\" not found."
 0 errors, 0 warnings
 `
 	if err != (exitError{1}) || got != want {

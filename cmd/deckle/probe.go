@@ -102,5 +102,5 @@ func (p *prober) slot(ctx context.Context, s *config.Site, slot *deckle.Slot) er
 		return nil
 	}
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 500))
-	return fmt.Errorf("Prebid Server answers %d: %q", resp.StatusCode, strings.TrimSpace(string(text)))
+	return fmt.Errorf("answer %d of Prebid Server: %q", resp.StatusCode, strings.TrimSpace(string(text)))
 }
