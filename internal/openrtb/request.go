@@ -23,7 +23,7 @@ import (
 type BidRequest struct {
 	ID     string   `json:"id"`
 	Imp    []Imp    `json:"imp"`
-	Site   Site     `json:"site"`
+	Site   site     `json:"site"`
 	Device device   `json:"device,omitzero"`
 	User   user     `json:"user,omitzero"`
 	Regs   regs     `json:"regs,omitzero"`
@@ -46,7 +46,7 @@ func NewBidRequest(r *auction.Request, tmax time.Duration, account string) BidRe
 	return BidRequest{
 		ID:     r.ID,
 		Test:   test,
-		Site:   Site{Domain: r.Site.Domain, Page: r.Site.Page, Ref: r.Site.Ref, Publisher: publisher{account}},
+		Site:   site{Domain: r.Site.Domain, Page: r.Site.Page, Ref: r.Site.Ref, Publisher: publisher{account}},
 		Device: deviceOf(&r.Device),
 		User:   user{Consent: r.Consent.TCString},
 		Regs:   regsOf(&r.Consent),
@@ -103,8 +103,8 @@ type format struct {
 	H int `json:"h"`
 }
 
-// Site is the page, as far as bidders may know it.
-type Site struct {
+// site is the page, as far as bidders may know it.
+type site struct {
 	Domain    string    `json:"domain,omitzero"`
 	Page      string    `json:"page,omitzero"`
 	Ref       string    `json:"ref,omitzero"`

@@ -5,6 +5,9 @@
 // dropped and counted. An event says what an auction asked for and got. It holds no
 // address, no user agent, no identifier and no query string, and the recorder has
 // no way to learn one.
+//
+// An event is one line of JSON. A message of the auctions log holds the lines of up
+// to 256 events: each message is one fsync.
 package telemetry
 
 import (
