@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,6 +86,22 @@ func TestTLS(t *testing.T) {
 		}
 		if !strings.HasPrefix(got, want) || want == "" && got != "" {
 			t.Errorf("%s: %q, want %q", server, got, want)
+		}
+	}
+}
+
+// A certificate authority asks back at one port only.
+func TestPortOfACME(t *testing.T) {
+	for listen, warned := range map[string]bool{":443": false, "192.0.2.1:443": false, ":8443": true, ":8080": true} {
+		file := filepath.Join(t.TempDir(), "deckle.toml")
+		text := "[server]\nlisten = \"" + listen + "\"\nacme_hosts = [\"www.example.com\"]\n[[site]]\nid = \"a\"\nhosts = [\"a.test\"]\norigin = \"http://b.test\"\ntemplates = \"t.toml\"\n[integrations.prebid]\nserver_url = \"http://c.test\"\n"
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, problems := config.Load(file)
+		got := slices.ContainsFunc(problems, func(p config.Problem) bool { return p.Key == "server.acme_hosts" })
+		if got != warned || len(problems.Errors()) > 0 {
+			t.Errorf("%s: %v, want a warning: %v", listen, problems, warned)
 		}
 	}
 }

@@ -439,6 +439,9 @@ func (l loader) crossServer(s *Server) {
 	if s.TLSCert != "" && len(s.ACMEHosts) > 0 {
 		l.errorAt("server.acme_hosts", "leave one of them out", "tls_cert is there already, and only one can be used")
 	}
+	if _, port, err := net.SplitHostPort(s.Listen); err == nil && len(s.ACMEHosts) > 0 && port != "443" {
+		l.warnAt("server.acme_hosts", `listen on ":443", or forward that port`, "the certificate authority asks back at port 443, and the public listener is %s", s.Listen)
+	}
 	if s.HTTP3 && s.TLSCert == "" && len(s.ACMEHosts) == 0 && !l.doc.faulty("server.tls_cert") && !l.doc.faulty("server.acme_hosts") {
 		l.errorAt("server.http3", "give tls_cert and tls_key, or acme_hosts", "HTTP/3 is TLS always, and there is no certificate")
 	}
