@@ -5,7 +5,7 @@ FUZZTIME ?= 30s
 SHELL    := /bin/bash
 NODE_OK  := web/node_modules/.installed
 
-.PHONY: test check slow bench generate tools fmt
+.PHONY: test check slow bench generate tools fmt pbs
 
 # test passes the tests: formatting, vet, layers, Go, TypeScript, a real browser.
 test: tools check
@@ -33,6 +33,11 @@ slow: tools
 	$(GO) test -race -timeout 60m ./...
 	DECKLE_SLOW=1 HTMLSTREAM_SOUP=200000 HTMLSTREAM_BROWSER=$$(command -v $${CHROMIUM:-chromium}) $(GO) test -count=1 -timeout 60m ./...
 	./.ci/fuzz $(FUZZTIME)
+
+# pbs runs our scenarios against a Prebid Server that somebody has.
+pbs:
+	@test -n "$$DECKLE_PBS_URL" || { echo "set DECKLE_PBS_URL (and DECKLE_PBS_ACCOUNT, _STORED, _BIDDERS)"; exit 1; }
+	$(GO) test -count=1 -run TestRealPrebidServer -v ./internal/prebid
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...

@@ -194,7 +194,7 @@ func TestDemoInBrowser(t *testing.T) {
 	b := browser.Start(t)
 	for name, view := range map[string]browser.View{"desktop": browser.Desktop(), "phone": browser.Phone()} {
 		p := b.Open(t, d.url+sim.SampleArticle, view)
-		slots := browser.Eval[int](p, `__ts_ad_slots.length`)
+		slots := browser.Eval[int](p, `__ts_ad_slots.filter((slot) => slot.kind === 'gpt').length`)
 		bids := browser.Eval[map[string]map[string]any](p, `__ts_bids`)
 		if slots < 3 || len(bids) < 2 {
 			t.Errorf("%s: %d slots, bids %v", name, slots, bids)
@@ -204,6 +204,7 @@ func TestDemoInBrowser(t *testing.T) {
 		}
 		p.WaitFor(`googletag.pubads().getSlots().length === ` + fmt.Sprint(slots))
 		p.WaitFor(`document.querySelectorAll('.ad iframe').length === ` + fmt.Sprint(slots))
+		p.WaitFor(`document.querySelectorAll('.ad deckle-magazine').length === 2`)
 		p.ScreenshotWhole("demo-article-" + name)
 		if errs := p.Errors(); len(errs) > 0 {
 			t.Errorf("%s: the console has %q", name, errs)

@@ -294,6 +294,14 @@ func unavailable(w http.ResponseWriter, text string) {
 	http.Error(w, text, http.StatusServiceUnavailable)
 }
 
+// auctions is the log of what the page plane did, or nil while the store is not open.
+func (f *facts) auctions() store.Log {
+	if o := f.open.Load(); o != nil {
+		return o.store.Auctions()
+	}
+	return nil
+}
+
 // why says in a line why the facts are not open.
 func (f *facts) why() string {
 	if text := f.broken.Load(); text != nil {

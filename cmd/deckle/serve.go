@@ -18,6 +18,7 @@ import (
 	"deckle/internal/config"
 	"deckle/internal/edge"
 	"deckle/internal/obs"
+	"deckle/internal/telemetry"
 	"deckle/web"
 )
 
@@ -92,14 +93,22 @@ func run(ctx context.Context, cfg *config.Config, o options) (err error) {
 	waitForFacts := inBackground(ctx, known.Run)
 	defer func() { err = errors.Join(err, waitForFacts()) }()
 
+	// What became of every auction is told behind the pages' backs.
+	told := telemetry.New(telemetry.Config{Log: known.auctions, ExportFile: cfg.Auction.ExportFile}, log)
+	waitForTold := inBackground(ctx, told.Run)
+	defer func() { err = errors.Join(err, waitForTold()) }()
+
 	// Surfaces: the page; and, apart, the people who run it.
-	pages := edge.New(edgeConfig(cfg, templates, known.head), known.own(edge.Own{
+	own := known.own(edge.Own{
 		"/_deckle/":       web.Client(),
+		web.FramePath:     web.Frame(),
 		catalog.AssetPath: http.HandlerFunc(known.assets),
-		"/__ts/":          web.Client(), // reserved, and nothing there yet
-	}), house, notices, log)
+		"/__ts/":          web.Client(), // reserved: a 404
+	})
+	pages := edge.New(edgeConfig(cfg, templates, known.head, told.Record), own, house, notices, log)
 	defer pages.Close()
-	if err := errors.Join(registry.Register(panics), figures.Register(registry), templates.Metrics().Register(registry), pages.Metrics().Register(registry)); err != nil {
+	askForBids(own, pages, cfg, bidsConfig(cfg, known.api, told.Record))
+	if err := errors.Join(registry.Register(panics), figures.Register(registry), templates.Metrics().Register(registry), pages.Metrics().Register(registry), told.Metrics().Register(registry)); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
 	admin := obs.Admin(registry, known.checks, known)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"deckle"
 	"deckle/internal/aps"
 	"deckle/internal/auction"
 	"deckle/internal/catalog"
@@ -13,7 +14,9 @@ import (
 	"deckle/internal/edge"
 	"deckle/internal/obs"
 	"deckle/internal/prebid"
+	"deckle/internal/publicapi"
 	"deckle/internal/store"
+	"deckle/internal/telemetry"
 	"deckle/internal/template"
 )
 
@@ -49,7 +52,7 @@ func auctionConfig(cfg *config.Config) auction.Config {
 	}
 }
 
-func edgeConfig(cfg *config.Config, templates *config.Templates, head func(site, url string, m edge.HeadMeta)) edge.Config {
+func edgeConfig(cfg *config.Config, templates *config.Templates, head func(site, url string, m edge.HeadMeta), record func(telemetry.Event)) edge.Config {
 	sites := make([]edge.Site, len(cfg.Sites))
 	for i, s := range cfg.Sites {
 		sites[i] = edge.Site{
@@ -65,7 +68,7 @@ func edgeConfig(cfg *config.Config, templates *config.Templates, head func(site,
 			ErrorPages:   s.ErrorPages,
 			ServerTiming: s.ServerTiming,
 			Preconnect:   s.Preconnect,
-			Client:       edge.ClientOptions{GPT: s.GPT, GPTURL: s.GPTURL, Init: s.Init},
+			Client:       clientOptions(&s),
 			SChain:       s.SChain,
 			BAdv:         s.BAdv,
 			BCat:         s.BCat,
@@ -82,7 +85,50 @@ func edgeConfig(cfg *config.Config, templates *config.Templates, head func(site,
 		TrustedProxies: cfg.Server.TrustedProxies,
 		AuctionEnabled: cfg.Auction.Enabled,
 		Head:           head,
+		Record:         record,
 		BURLOn:         map[string]string{"prebid": cfg.Integrations.Prebid.BURLOn},
+	}
+}
+
+// clientOptions are what a site's browser client is told. Where no slot has an ad
+// server nobody loads its library.
+func clientOptions(s *config.Site) edge.ClientOptions {
+	o := edge.ClientOptions{GPT: s.GPT, GPTURL: s.GPTURL, Init: s.Init}
+	if s.AdServer == deckle.NoAdServer {
+		o.GPT = "page"
+	}
+	return o
+}
+
+// How often one address may ask for bids without a page. A page asks once, and again
+// for each path that it goes to and each refresh; an address can be that of a whole
+// company or of a mobile network's readers.
+const (
+	bidsPerMinute = 600
+	bidsAtOnce    = 120
+)
+
+func bidsConfig(cfg *config.Config, api *publicapi.API, record func(telemetry.Event)) edge.BidsConfig {
+	floors := make(map[string]deckle.CPM, len(cfg.Sites))
+	for _, s := range cfg.Sites {
+		floors[s.ID] = s.DefaultFloor
+	}
+	return edge.BidsConfig{
+		API:           api,
+		Limiter:       publicapi.NewLimiter(publicapi.Limit{PerMinute: bidsPerMinute, Burst: bidsAtOnce}),
+		Timeout:       cfg.Auction.Timeout,
+		ClientParams:  cfg.Auction.ClientParams,
+		DefaultFloors: floors,
+		Record:        record,
+	}
+}
+
+// askForBids adds the paths on which browsers ask for bids without a page. POST
+// /auction is the site's own unless the operator takes it.
+func askForBids(own edge.Own, pages *edge.Edge, cfg *config.Config, c edge.BidsConfig) {
+	own[edge.PageBidsPath] = pages.PageBids(c)
+	if cfg.Auction.Endpoint {
+		own[edge.AuctionPath] = pages.AuctionEndpoint(c)
 	}
 }
 

@@ -159,13 +159,7 @@ func TestEveryKeyOfTheExampleHasToBeSpeltRight(t *testing.T) {
 // to refuse.
 var switchedOn = map[string]string{
 	"site[0].origin":                      `""`,
-	"site[0].bids":                        `"fetch"`,
-	"site[0].ad_server":                   `"none"`,
 	"site[0].rum_sample":                  "0.01",
-	"site[0].default_floor":               "0.5",
-	"auction.endpoint":                    "true",
-	"auction.client_params":               "true",
-	"auction.export_file":                 `"auctions.ndjson"`,
 	"integrations.prebid.cache":           "true",
 	"integrations.prebid.forward_cookies": `["uids"]`,
 	"consent.geo_file":                    `"public.pem"`,

@@ -242,11 +242,6 @@ func (o *opportunities) readSlot(t *table) {
 	o.readProviders(t, &s)
 	t.close()
 
-	for _, u := range unbuiltOfSlot {
-		if u.on(&s) {
-			o.doc.refuse(join(t.path, u.key), u.what)
-		}
-	}
 	if first, dup := o.ids[id]; dup && id != "" {
 		o.doc.errorf(o.doc.at(t.path+".id"), t.path+".id", "give each slot its own", "%q is the id of %s already", id, o.paths[first])
 	} else {

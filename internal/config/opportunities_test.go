@@ -99,11 +99,11 @@ func TestDefaultsOfATemplate(t *testing.T) {
 }
 
 func TestWhatIsNotBuiltIsRefusedInATemplate(t *testing.T) {
-	settings := map[string]string{"spa": "true", "targeting_keys": `["hb_adid", "hb_cache_id"]`}
-	if len(settings) != len(unbuiltOfTemplate) || len(unbuiltOfSlot) != 1 {
+	settings := map[string]string{"targeting_keys": `["hb_adid", "hb_cache_id"]`}
+	if len(settings) != len(unbuiltOfTemplate) {
 		t.Fatal("test every row of the tables in unbuilt.go")
 	}
-	files := map[string][]byte{"slot[0].ad_server": slotFile("", `ad_server = "none"`)}
+	files := map[string][]byte{}
 	for key, literal := range settings {
 		files["creative_opportunities."+key] = slotFile(key+" = "+literal, "")
 	}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"deckle"
 	"deckle/internal/template"
 )
 
@@ -19,9 +18,6 @@ type unbuilt struct {
 
 // unbuiltSettings shrinks: whoever builds a thing deletes its row.
 var unbuiltSettings = []unbuilt{
-	{"auction.endpoint", "POST /auction", func(c *Config) bool { return c.Auction.Endpoint }},
-	{"auction.client_params", "POST /auction", func(c *Config) bool { return c.Auction.ClientParams }},
-	{"auction.export_file", "the export of auctions", func(c *Config) bool { return c.Auction.ExportFile != "" }},
 	{"integrations.prebid.cache", "Prebid Server's cache", func(c *Config) bool { return c.Integrations.Prebid.Cache }},
 	{"integrations.prebid.forward_cookies", "forwarding cookies", func(c *Config) bool { return len(c.Integrations.Prebid.ForwardCookies) > 0 }},
 	{"consent.geo_file", "finding a reader's place", func(c *Config) bool { return c.Consent.GeoFile != "" }},
@@ -45,10 +41,7 @@ var unbuiltOfSite = []struct {
 	on   func(s *Site) bool
 }{
 	{"origin", "a site without an origin", func(s *Site) bool { return s.Origin.Host == "" }},
-	{"bids", `bids = "fetch"`, func(s *Site) bool { return s.Bids != "inline" }},
-	{"ad_server", "rendering without an ad server", func(s *Site) bool { return s.AdServer != deckle.GAM }},
 	{"rum_sample", "measuring page views", func(s *Site) bool { return s.RUMSample > 0 }},
-	{"default_floor", "POST /auction", func(s *Site) bool { return s.DefaultFloor > 0 }},
 }
 
 // unbuiltOfTemplate are the same for [creative_opportunities] of a template file.
@@ -57,19 +50,9 @@ var unbuiltOfTemplate = []struct {
 	what string
 	on   func(s *template.Settings) bool
 }{
-	{"spa", "single-page navigation", func(s *template.Settings) bool { return s.SPA }},
 	{"targeting_keys", "Prebid Server's cache", func(s *template.Settings) bool {
 		return slices.ContainsFunc(s.TargetingKeys, func(key string) bool { return strings.HasPrefix(key, "hb_cache_") })
 	}},
-}
-
-// unbuiltOfSlot are the same for one [[slot]] of a template file.
-var unbuiltOfSlot = []struct {
-	key  string
-	what string
-	on   func(s *deckle.Slot) bool
-}{
-	{"ad_server", "rendering without an ad server", func(s *deckle.Slot) bool { return s.AdServer != deckle.GAM }},
 }
 
 // isDefault reports whether the file says nothing about a cluster.
