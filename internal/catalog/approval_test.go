@@ -56,6 +56,17 @@ func TestNothingServesBeforeItIsApproved(t *testing.T) {
 		w.wantQueue("shop", "ryokan 1")
 		w.wantServed("blog", 1)
 		w.wantServed("shop", 0)
+
+		edited := exampleCreative()
+		edited.Pages = []catalog.Page{{Headline: "Another"}}
+		edited.LandingURL = "https://elsewhere.example/"
+		w.put(edited)
+		if version, shown, ok := w.settled().Shown("blog", "ryokan"); !ok || version != 1 || shown.Pages[0].Headline != "A quiet room" {
+			t.Errorf("blog shows version %d, %+v", version, shown)
+		}
+		if _, _, ok := w.settled().Shown("shop", "ryokan"); ok {
+			t.Error("shop shows what it has not approved")
+		}
 	})
 }
 

@@ -33,6 +33,8 @@ func (p *problems) text(field, s string, least, most int) {
 		p.add(field, fmt.Sprintf("%d to %d characters", least, most), "has %d characters", n)
 	case strings.ContainsFunc(s, isControl):
 		p.add(field, "plain text", "has control characters")
+	case !utf8.ValidString(s):
+		p.add(field, "plain text in UTF-8", "is not UTF-8")
 	}
 }
 
@@ -44,6 +46,8 @@ func (p *problems) paragraphs(field, s string, most int) {
 		p.add(field, fmt.Sprintf("at most %d characters", most), "has %d characters", n)
 	case strings.ContainsFunc(s, func(r rune) bool { return isControl(r) && r != '\n' }):
 		p.add(field, "plain text with line breaks (LF)", "has control characters")
+	case !utf8.ValidString(s):
+		p.add(field, "plain text in UTF-8", "is not UTF-8")
 	}
 }
 

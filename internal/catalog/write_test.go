@@ -43,6 +43,28 @@ func TestPutAndGet(t *testing.T) {
 	})
 }
 
+// Text that is not UTF-8 is refused: it could not be stored as what it is.
+func TestTextIsUTF8(t *testing.T) {
+	inWorld(t, catalog.Config{}, func(w *world) {
+		w.example()
+		for field, edit := range map[string]func(*catalog.Creative){
+			"name":               func(c *catalog.Creative) { c.Name = "a\xff" },
+			"pages[0].headline":  func(c *catalog.Creative) { c.Pages[0].Headline = "a\xff" },
+			"pages[0].body":      func(c *catalog.Creative) { c.Pages[0].Body = "a\xe3\x81" },
+			"pages[0].image.alt": func(c *catalog.Creative) { c.Pages[0].Image = &catalog.Image{Alt: "\xc0\x80"} },
+		} {
+			c := exampleCreative()
+			c.Pages = slices.Clone(c.Pages)
+			edit(c)
+			_, err := w.tryPut(c)
+			bad, ok := errors.AsType[*catalog.InvalidError](err)
+			if !ok || !slices.ContainsFunc(bad.Problems, func(p catalog.Problem) bool { return p.Field == field }) {
+				t.Errorf("%s: %v", field, err)
+			}
+		}
+	})
+}
+
 // What is the same is not written again, and is no conflict only for who has seen
 // it.
 func TestTheSameIsNotWrittenAgain(t *testing.T) {

@@ -107,6 +107,8 @@ type overviewPage struct {
 	Days      int           // how many the groups are about
 	Groups    []reportGroup // without rows
 	Checks    []check
+	Failures  []failed // of magazines in pages
+	Hears     bool     // browsers tell of them
 	Events    []event
 }
 
@@ -145,6 +147,9 @@ func (d *Dashboard) showOverview(v visit) error {
 			badge := map[obs.State]string{obs.OK: "good", obs.Degraded: "wait", obs.NotReady: "bad"}[c.State]
 			p.Checks = append(p.Checks, check{c.Part, string(c.State), c.Note, badge})
 		}
+	}
+	if p.Hears = d.parts.Heartbeats != nil; p.Hears {
+		p.Failures = failures(d.parts.Heartbeats.Day())
 	}
 	for _, e := range s.Audit(8) {
 		p.Events = append(p.Events, newEvent(e.Key, e.Change))

@@ -65,12 +65,14 @@ func pageCount(v url.Values) int {
 }
 
 func creativeForm(s *catalog.Snapshot, _ *Dashboard, v url.Values) []group {
+	id, status := idField(v, idHelp), statusField(catalog.Active, catalog.Paused)
+	id.Width, status.Width = "", ""
 	groups := []group{{Legend: "Creative", Fields: []field{
-		idField(v, idHelp),
-		{Name: "name", Label: "Name", Kind: "text", Optional: true, Width: "narrow"},
-		statusField(catalog.Active, catalog.Paused),
+		id,
+		{Name: "name", Label: "Name", Kind: "text", Optional: true},
+		status,
 		choose(s, catalog.KindCampaign, "Campaign", "None: it is on no site"),
-		{Name: "landingUrl", Label: "Landing page", Kind: "text", Optional: true, Help: "The campaign's, when left empty."},
+		{Name: "landingUrl", Label: "Landing page", Kind: "text", Optional: true, Width: "full", Help: "The campaign's, when left empty."},
 		{Name: "shapes", Label: "Shapes it may fill", Kind: "text", Optional: true, Width: "full", Help: "Like 300x250, 160x600; none: any, since it is fluid."},
 	}}}
 	n := pageCount(v)
@@ -98,8 +100,8 @@ func pageFields(p string) []field {
 		{Label: "as it fits"}, {Value: "full", Label: "full"}, {Value: "split", Label: "split"}, {Value: "text", Label: "text"},
 	}}
 	return []field{
-		{Name: p + "headline", Label: "Headline", Kind: "text", Optional: true},
-		{Name: p + "sub", Label: "Below it", Kind: "text", Optional: true},
+		{Name: p + "headline", Label: "Headline", Kind: "text", Optional: true, Width: "full"},
+		{Name: p + "sub", Label: "Below it", Kind: "text", Optional: true, Width: "full"},
 		{Name: p + "body", Label: "Text", Kind: "area", Optional: true, Width: "full"},
 		{Name: p + "image.file", Label: "New picture", Kind: "file", Optional: true, Help: "PNG, JPEG, GIF, WebP or SVG, 5 MB at most."},
 		{Name: p + "image.alt", Label: "What it shows", Kind: "text", Optional: true, Help: "For readers who do not see it; needed with a picture."},

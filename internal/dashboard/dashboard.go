@@ -67,6 +67,9 @@ type Parts struct {
 	// Landing reads the landing pages that people name. Nil: none are read.
 	Landing *landing.Reader
 
+	// Heartbeats are what browsers have told. Nil: nobody listens.
+	Heartbeats Heartbeats
+
 	// Explain says what a batch would be answered, and why; see [serve.Server.Explain].
 	Explain func(*serve.Batch) (*serve.Explanation, error)
 }

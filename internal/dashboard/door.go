@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"deckle/internal/catalog"
 	"deckle/internal/dashboard/access"
@@ -98,6 +99,11 @@ func (v visit) parseForm() error {
 		return unreadable(err)
 	}
 	bound(v.w, time.Time{}) // only now: net/http reads on after an error
+	for name, values := range v.r.PostForm {
+		if !utf8.ValidString(name) || slices.ContainsFunc(values, func(s string) bool { return !utf8.ValidString(s) }) {
+			return badForm("It is not written in UTF-8, as our pages are.")
+		}
+	}
 	return nil
 }
 

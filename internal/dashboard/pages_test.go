@@ -311,13 +311,13 @@ func attrOf(t testing.TB, a *answer, element, name, value, want string) string {
 func TestNothingWithoutASession(t *testing.T) {
 	w := newWorld(t, nil)
 	w.populate()
-	for _, path := range []string{"/", "/inbox", "/audit", "/publishers", "/publishers/yuki", "/creatives/ryokan-small/preview", "/nothing", "/_deckle/asset/" + strings.Repeat("a", 64)} {
+	for _, path := range []string{"/", "/inbox", "/audit", "/publishers", "/publishers/yuki", "/creatives/ryokan-small/preview", "/nothing", "/_deckle/asset/" + strings.Repeat("a", 64), "/stage/new", "/drafts/x", "/stage/drafts/x"} {
 		a := w.ask("GET", path, "", "Cookie", "deckle-local=guess; __Host-deckle=guess")
 		if to := a.Header.Get("Location"); a.StatusCode != http.StatusSeeOther || !strings.HasPrefix(to, "/login") {
 			t.Errorf("GET %s: %d to %q", path, a.StatusCode, to)
 		}
 	}
-	for _, path := range []string{"/publishers/new", "/publishers/yuki", "/publishers/yuki/delete", "/inbox/yuki-site/ryokan-small"} {
+	for _, path := range []string{"/publishers/new", "/publishers/yuki", "/publishers/yuki/delete", "/inbox/yuki-site/ryokan-small", "/stage", "/stage/draft", "/landing", "/drafts/x", "/drafts/x/delete"} {
 		before := w.catalog.Snapshot().Revision()
 		a := w.post(path, url.Values{"id": {"x"}, "name": {"X"}, "currency": {"USD"}, "revision": {"1"}, "version": {"1"}, "decision": {"approve"}})
 		if a.StatusCode != http.StatusSeeOther || w.catalog.Snapshot().Revision() != before {
@@ -752,6 +752,9 @@ func TestFormsThatCannotBeRead(t *testing.T) {
 	for _, tt := range []struct{ path, media, body string }{
 		{"/login", encoded, "name=ana&password=%"},
 		{"/publishers/new", encoded, "id=yuki&name=Yuki&currency=USD%"},
+		{"/publishers/new", encoded, "id=yuki&name=%ff&currency=USD"},
+		{"/creatives/new", encoded, "id=x&landingUrl=https://ryokan.example/&pages%5B0%5D.headline=%ff"},
+		{"/stage/draft", encoded, "pages%5B0%5D.headline=%ff"},
 		{"/publishers/new", multipart, "--b\r\nContent-Disposition: form-data; name=\"id\"\r\n\r\nyuki"},
 	} {
 		a := p.ask("POST", tt.path, tt.body, "Cookie", p.cookie, "Content-Type", tt.media)
