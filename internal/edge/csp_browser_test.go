@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"deckle/internal/auction"
 	"deckle/internal/edge"
 	"deckle/internal/sim/browser"
 	"deckle/internal/template"
@@ -109,6 +110,7 @@ func newPolicyWorld(t *testing.T) *policyWorld {
 		site: func(s *edge.Site) { s.Hosts = []string{"127.0.0.1"} },
 		// The machine may be busy: it is about policies here, not about time.
 		settings: func(s *template.Settings) { s.AuctionTimeout, s.HeadHold = 10*time.Second, 10*time.Second },
+		provider: func(p *auction.Provider) { p.Timeout = 10 * time.Second },
 	}
 	w := newWorld(t, s, p.origin, bids(0, "1"))
 	public := httptest.NewServer(w.edge)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"deckle/internal/auction"
 	"deckle/internal/edge"
 	"deckle/internal/sim/browser"
 	"deckle/internal/template"
@@ -79,6 +80,7 @@ func TestPagesLookTheSame(t *testing.T) {
 		sockets: true, client: web.Client(),
 		site:     func(s *edge.Site) { s.Hosts = []string{"127.0.0.1"} },
 		settings: func(s *template.Settings) { s.AuctionTimeout, s.HeadHold = 10*time.Second, 0 },
+		provider: func(p *auction.Provider) { p.Timeout = 10 * time.Second },
 	}
 	with := httptest.NewServer(newWorld(t, s, origin, bids(60*ms, "1")).edge)
 	t.Cleanup(with.Close)
