@@ -73,7 +73,7 @@ type Meta struct {
 // Config configures a [Classifier]. The zero value is ready to use.
 type Config struct {
 	// Remember is how many pages are kept in memory; those that were not asked for
-	// the longest go first. A page takes about 300 bytes. Defaults to 100,000.
+	// the longest go first. A page takes about 450 bytes. Defaults to 100,000.
 	Remember int
 
 	// WritesPerSecond bounds what is written, so that somebody who asks for pages
