@@ -178,7 +178,7 @@ func (d *Dashboard) newPage(v visit, e editor, values url.Values, problems []cat
 		own := "/" + plural(e.kind) + "/" + id
 		p.Title, p.Action, p.Submit, p.Delete = cmp.Or(values.Get("name"), id), own, "Save", own+"/delete"
 		if e.kind == catalog.KindCreative {
-			p.Links = append(p.Links, link{own + "/preview", "Preview"})
+			p.Links = append(p.Links, link{own + "/preview", "Where it stands"})
 		}
 		p.Links = append(p.Links, link{own + "/history", "History"})
 	}

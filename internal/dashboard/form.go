@@ -41,7 +41,7 @@ type field struct {
 	Note     string // of a colour: what becomes of it
 	Optional bool
 	Width    string // "" = half, "narrow" = a third, "full"
-	Minor    bool   // behind "More", which is open where something is wrong in it
+	Minor    bool   // behind "More", which is open where something is to be said of it
 }
 
 // Major are the fields that are always seen.
@@ -61,7 +61,7 @@ func (g group) only(keep func(field) bool) (fields []field) {
 
 // Open reports whether "More" is open.
 func (g group) Open() bool {
-	return slices.ContainsFunc(g.Fields, func(f field) bool { return f.Minor && f.Error != "" })
+	return slices.ContainsFunc(g.Fields, func(f field) bool { return f.Minor && (f.Error != "" || f.Note != "") })
 }
 
 // Thumbnail is the picture that a field names, if it is one of ours.

@@ -20,7 +20,7 @@ type failed struct {
 	Stage  string // how far the page came
 	What   string
 	Remedy string // what somebody can do
-	Pages  int64
+	Pages  string
 }
 
 // maxFailures is how many ways to fail are shown.
@@ -28,7 +28,7 @@ const maxFailures = 12
 
 func failures(heard []heartbeat.Count) (out []failed) {
 	for _, c := range heard[:min(len(heard), maxFailures)] {
-		f := failed{Site: c.Site, Pages: c.Pages}
+		f := failed{Site: c.Site, Pages: count(c.Pages)}
 		f.Stage = stageWords(c.Stage)
 		f.What, f.Remedy = failureWords(c.Stage, c.Reason)
 		out = append(out, f)

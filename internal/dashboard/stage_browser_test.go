@@ -158,6 +158,7 @@ func TestStageReachesNothing(t *testing.T) {
 	if shapes, _ := got["shapes"].(string); !strings.Contains(shapes, "300x250") || !strings.Contains(shapes, "300x600") {
 		t.Errorf("shapes %s", shapes)
 	}
+	judgeByAxe(t, d.Page, "a stage", axeCore(t))
 	// A cover opens, as for a reader.
 	browser.Eval[any](d.Page, `document.querySelector('deckle-magazine').shadowRoot.querySelector('.open').click()`)
 	d.WaitFor(`document.querySelector('deckle-magazine').shadowRoot.querySelector('dialog').open`)
