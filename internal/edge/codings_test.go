@@ -142,7 +142,7 @@ func TestEveryFlush(t *testing.T) {
 
 // A bomb is cut off when it has become one, however it was made.
 func TestEveryBomb(t *testing.T) {
-	zeros := strings.Repeat("\x00", 64<<20)
+	zeros := strings.Repeat("\x00", 12<<20)
 	for name, c := range compressions() {
 		n, err := io.Copy(io.Discard, c.decode(strings.NewReader(encoded(t, c, zeros))))
 		if !errors.Is(err, errBomb) || n > freeSize+1<<20 {

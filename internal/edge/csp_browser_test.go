@@ -48,12 +48,12 @@ func policyCases() map[string]policyCase {
 	none := policyCase{policy: "script-src 'none'", noAds: true, noBytes: true}
 	return map[string]policyCase{
 		"no policy":                         {head: inline, slow: true},
-		"'unsafe-inline' alone":             {policy: "script-src 'self' 'unsafe-inline'", head: inline},
+		"'unsafe-inline' alone":             {policy: "script-src 'self' 'unsafe-inline'", head: inline, slow: true},
 		"'unsafe-inline' without our URL":   {policy: "script-src 'unsafe-inline'", head: inline, slow: true},
 		"'unsafe-inline' with a nonce":      {policy: "script-src 'self' 'unsafe-inline' 'nonce-abc'", head: nonced},
 		"'unsafe-inline' with a hash":       {policy: "script-src 'self' 'unsafe-inline' " + own, head: inline, slow: true},
 		"a nonce alone":                     {policy: "script-src 'nonce-abc'", head: nonced, slow: true},
-		"a hash alone":                      {policy: "script-src " + own, head: inline},
+		"a hash alone":                      {policy: "script-src " + own, head: inline, slow: true},
 		"a nonce and 'strict-dynamic'":      {policy: "script-src 'nonce-abc' 'strict-dynamic' https: 'unsafe-inline'", head: nonced},
 		"a hash and 'strict-dynamic'":       {policy: "script-src " + own + " 'strict-dynamic'", head: inline, slow: true},
 		"'self' alone":                      {policy: "script-src 'self'", head: external, slow: true},
@@ -70,7 +70,7 @@ func policyCases() map[string]policyCase {
 		"reported, 'self'":                  {report: "default-src 'self'", head: external},
 		"reported, beside an enforced one":  {policy: "script-src 'self'", report: "script-src 'self' 'nonce-abc'", head: `<script nonce=abc src=/plain/site.js></script>`, slow: true},
 		"reported, 'none'":                  {report: "script-src 'none'", noAds: true, noBytes: true, slow: true},
-		"connect-src 'none'":                {policy: "connect-src 'none'", head: inline},
+		"connect-src 'none'":                {policy: "connect-src 'none'", head: inline, slow: true},
 		"Trusted Types":                     {policy: "require-trusted-types-for 'script'", head: inline, slow: true},
 		"Trusted Types with names":          {policy: "require-trusted-types-for 'script'; trusted-types site; script-src 'nonce-abc'", head: nonced},
 		"Trusted Types without any":         {policy: "require-trusted-types-for 'script'; trusted-types 'none'", head: inline, noAds: true, noBytes: true, slow: true},
