@@ -30,12 +30,18 @@ type demoSite struct {
 // startDemo runs the demo until the test ends. edit changes its two files.
 func startDemo(t *testing.T, o sim.Options, edit func(toml, template string) (string, string)) *demoSite {
 	t.Helper()
+	return startSite(t, o, stockDesk, edit)
+}
+
+// startSite is startDemo with another stock.
+func startSite(t *testing.T, o sim.Options, stock stocking, edit func(toml, template string) (string, string)) *demoSite {
+	t.Helper()
 	world, err := sim.Start(context.WithoutCancel(t.Context()), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	d, ended := serveDemo(t, ctx, world, stockDesk, edit)
+	d, ended := serveDemo(t, ctx, world, stock, edit)
 	t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {

@@ -21,7 +21,6 @@ import (
 
 	"deckle/internal/catalog"
 	"deckle/internal/dashboard"
-	"deckle/internal/dashboard/access"
 	"deckle/internal/sim"
 	"deckle/internal/store/memory"
 )
@@ -188,15 +187,10 @@ func TestCommandLineOfAdminAndCatalog(t *testing.T) {
 func TestImportIntoARunningServer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	hash, err := access.HashPassword([]byte("correct horse battery"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	sum := sha256.Sum256([]byte("secret"))
 	keys := inFolder(t, dir, "keys", "deploy:"+hex.EncodeToString(sum[:])+"\n")
-	password := inFolder(t, dir, "password", hash+"\n")
-	d := startDemo(t, sim.Options{}, func(toml, template string) (string, string) {
-		return fmt.Sprintf("[admin]\npassword_file = %q\napi_keys_file = %q\n", password, keys) + toml, template
+	d := startSite(t, sim.Options{}, nil, func(toml, template string) (string, string) {
+		return strings.Replace(toml, "[admin]", fmt.Sprintf("[admin]\napi_keys_file = %q", keys), 1), template
 	})
 	m := management{URL: d.admin, KeyFile: inFolder(t, dir, "key", "secret\n")}
 	var out bytes.Buffer
@@ -221,7 +215,7 @@ func TestImportIntoARunningServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	client := &http.Client{Jar: jar}
-	resp, err := client.PostForm(d.admin+"/login", url.Values{"name": {"ana"}, "password": {"correct horse battery"}})
+	resp, err := client.PostForm(d.admin+"/login", url.Values{"name": {"ana"}, "password": {demoPassword}})
 	if err != nil {
 		t.Fatal(err)
 	}
