@@ -30,6 +30,7 @@ $(NODE_OK): web/package-lock.json
 
 # slow is what is too long for every change: the race detector, fuzzing, soaks.
 slow: tools
+	@./.ci/peers
 	$(GO) test -race -timeout 60m ./...
 	DECKLE_SLOW=1 HTMLSTREAM_SOUP=200000 HTMLSTREAM_BROWSER=$$(command -v $${CHROMIUM:-chromium}) $(GO) test -count=1 -timeout 60m ./...
 	./.ci/fuzz $(FUZZTIME)
