@@ -3,10 +3,10 @@ package publicapi
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"net/http"
+	"os"
 	"reflect"
 	"strconv"
 	"strings"
@@ -18,8 +18,10 @@ import (
 )
 
 const (
-	bodyTimeout = 10 * time.Second // in which all of a body has come
-	maxField    = 128              // bytes of a field's name in an answer
+	bodyTimeout = 10 * time.Second       // in which all of a body has come
+	linger      = 250 * time.Millisecond // in which one comes that nobody reads
+	maxLinger   = 4 << 10                // bytes of such a body
+	maxField    = 128                    // bytes of a field's name in an answer
 )
 
 // ReadJSON reads the body, at most limit bytes of JSON, into what a pointer points
@@ -56,27 +58,86 @@ func jsonOrText(h http.Header) bool {
 	return !ok || strings.EqualFold(charset, "utf-8")
 }
 
-// read reads a body in bounded time and space.
+// read reads a body in bounded time and space. Its error is an [*Error]: whatever
+// goes wrong with a body is its sender's doing, or nobody's.
 func (r *Request) read(limit int64) ([]byte, error) {
-	rc := http.NewResponseController(r.w)
-	if err := rc.SetReadDeadline(time.Now().Add(bodyTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return nil, fmt.Errorf("bound the reading of a body: %w", err)
+	r.begun = true
+	if err := r.deadline(time.Now().Add(bodyTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return nil, unreadable(err)
+	}
+	if r.ContentLength > limit {
+		return nil, tooLarge(limit)
 	}
 	var b bytes.Buffer
-	if n := r.ContentLength; n > 0 && n <= limit {
+	if n := r.ContentLength; n > 0 {
 		b.Grow(int(n) + bytes.MinRead)
 	}
 	if _, err := b.ReadFrom(http.MaxBytesReader(r.w, r.Body, limit)); err != nil {
-		if errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, &Error{Status: http.StatusBadRequest, Reason: ReasonBadJSON, Message: "the body ended early"}
-		}
-		return nil, err
+		return nil, unreadable(err)
 	}
-	// The deadline would end a connection whose answer takes longer.
-	if err := rc.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return nil, fmt.Errorf("bound the reading of a body: %w", err)
-	}
+	r.whole = true
+	// The deadline would end a connection whose answer takes longer. If that cannot be
+	// told, the connection has ended; what it brought came whole.
+	_ = r.deadline(time.Time{})
 	return b.Bytes(), nil
+}
+
+// unreadable is why a body could not be read. A reader who has gone in the middle of
+// it gets 400 too, and never sees it.
+func unreadable(err error) *Error {
+	if e, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return tooLarge(e.Limit)
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return &Error{Status: http.StatusRequestTimeout, Reason: ReasonTimeout, Message: "the body did not come"}
+	}
+	return &Error{Status: http.StatusBadRequest, Reason: ReasonBadJSON, Message: "the body ended early or is broken"}
+}
+
+func tooLarge(limit int64) *Error {
+	return &Error{
+		Status: http.StatusRequestEntityTooLarge, Reason: ReasonTooLarge,
+		Message: "the body has more than " + strconv.FormatInt(limit, 10) + " bytes",
+	}
+}
+
+// leaveBody makes sure that the answer does not wait for a body that nobody has read.
+// net/http would: before the answer to an HTTP/1 request it reads what is left of the
+// body, for as long as that takes.
+//
+// A small body has mostly come with its header. It is read, in a moment, and the
+// connection is kept. Otherwise the answer closes the connection, and net/http reads
+// on behind it, in bounded time: a browser that still sends must not find the
+// connection reset before it has read the answer.
+func (r *Request) leaveBody() {
+	if r.whole || r.ContentLength == 0 || r.ProtoMajor != 1 {
+		return
+	}
+	if !r.begun {
+		if r.drain() {
+			return
+		}
+		_ = r.deadline(time.Now().Add(bodyTimeout)) // fails for a connection that has ended, say
+	}
+	r.w.Header().Set("Connection", "close")
+}
+
+// drain reads a small body that has come with its header, and reports whether it has.
+func (r *Request) drain() bool {
+	// Who expects 100 sends nothing before it is read for, and net/http knows.
+	if r.Header.Get("Expect") != "" || r.ContentLength > maxLinger || r.deadline(time.Now().Add(linger)) != nil {
+		return false
+	}
+	if _, err := io.CopyN(io.Discard, r.Body, maxLinger+1); !errors.Is(err, io.EOF) {
+		return false
+	}
+	_ = r.deadline(time.Time{}) // as in read
+	return true
+}
+
+// deadline is when reading the body ends at the latest.
+func (r *Request) deadline(t time.Time) error {
+	return http.NewResponseController(r.w).SetReadDeadline(t)
 }
 
 // Decode is ReadJSON for bytes that are there. Its error is an [*Error].

@@ -14,7 +14,6 @@ import (
 	"log/slog"
 	"math"
 	"net/http"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,6 +36,8 @@ type Func func(r *Request) (Answer, error)
 type Request struct {
 	*http.Request
 	w http.ResponseWriter
+
+	begun, whole bool // the body has been read from, has been read to its end
 }
 
 // An API makes handlers that count together.
@@ -54,13 +55,14 @@ func (a *API) Handler(name string, answer Func, methods ...string) http.Handler 
 	allow := strings.Join(append(slices.Clone(methods), http.MethodOptions), ", ")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
+		asked := &Request{Request: r, w: w}
 		var got Answer
 		var err error
 		switch {
 		case r.Method == http.MethodOptions:
 			preflight(w.Header(), allow)
 		case slices.Contains(methods, r.Method):
-			got, err = answer(&Request{r, w})
+			got, err = answer(asked)
 		default:
 			w.Header().Set("Allow", allow)
 			err = &Error{Status: http.StatusMethodNotAllowed, Reason: ReasonMethod, Message: "this path has " + allow}
@@ -68,6 +70,7 @@ func (a *API) Handler(name string, answer Func, methods ...string) http.Handler 
 		if err != nil {
 			got = a.failed(w.Header(), name, err)
 		}
+		asked.leaveBody()
 		write(w, got)
 		a.metrics.answered(name, got.status(), time.Since(start))
 	})
@@ -124,16 +127,7 @@ func (a *API) errorOf(endpoint string, err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
-	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return &Error{
-			Status: http.StatusRequestEntityTooLarge, Reason: ReasonTooLarge,
-			Message: "the body has more than " + strconv.FormatInt(tooLarge.Limit, 10) + " bytes",
-		}
-	}
-	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return &Error{Status: http.StatusRequestTimeout, Reason: ReasonTimeout, Message: "the body did not come"}
-	case errors.Is(err, context.Canceled): // the reader has gone
+	if errors.Is(err, context.Canceled) { // the reader has gone
 		return Unavailable(time.Second)
 	}
 	a.log.Error("reader plane", "endpoint", endpoint, "err", err)
