@@ -187,7 +187,7 @@ func (o *openFacts) openAll(ctx context.Context, f *facts) (err error) {
 		catalog.Config{Sites: siteFacts(f.cfg), Content: content, Products: products, Log: f.log})
 
 	// State: folded from them.
-	o.clock = clock.New(st.Pages(), clock.Config{MaxSkew: f.cfg.Reader.MaxSkew, Log: f.log})
+	o.clock = clock.New(st, clock.Config{MaxSkew: f.cfg.Reader.MaxSkew, Log: f.log})
 	o.pages = classify.New(st.Pages(), content, classify.Config{Log: f.log})
 	o.hot = projection.NewHot(folds, f.log)
 	o.book = budget.New(budget.Config{

@@ -3,15 +3,16 @@
 //
 // Tokens of one node are verified by others, by their clocks. That is harmless as
 // long as two of them differ by less than max_skew, and so as long as none is
-// further than half of it from the one clock that all can read: the store's, which
-// stamps what is written to it. A node beyond that answers no batch and takes no
-// beacon. Pages go on: nothing in them is compared across nodes.
+// further than half of it from the one clock that all can read: the store's. A node
+// beyond that answers no batch and takes no beacon. Pages go on: nothing in them is
+// compared across nodes.
+//
+// Nothing is written for it: a store that is full has a time all the same, and so
+// nobody who fills it takes a node out of service.
 package clock
 
 import (
 	"context"
-	"crypto/rand"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -20,8 +21,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"deckle/internal/obs"
-	"deckle/internal/store"
 )
+
+// A Source is a clock that all nodes can read: [store.Store] is one. Now asks whoever
+// stamps what is written, and returns an error when that does not answer.
+type Source interface {
+	Now(ctx context.Context) (time.Time, error)
+}
 
 // Config configures a [Clock]. The zero value is ready to use.
 type Config struct {
@@ -54,31 +60,26 @@ const again = 5 * time.Second
 // A Clock knows how far this node's clock is off the store's. All methods may be
 // called concurrently.
 type Clock struct {
-	kv     store.KV
+	source Source
 	config Config
 	offset prometheus.GaugeFunc
-
-	// key and revision belong to Run. The key is this process's alone: nobody else
-	// writes it, and it is gone with the bucket's age limit.
-	key      string
-	revision uint64
 
 	mu   sync.Mutex
 	last measurement // zero: there has been none
 	err  error       // why the newest attempt gave none
 }
 
-// A measurement is what one write to the store has told.
+// A measurement is what one question to the store has told.
 type measurement struct {
 	offset time.Duration // of the store's clock from ours; positive: ours is behind
-	within time.Duration // the offset is right to ± this: half of how long the write took
+	within time.Duration // the offset is right to ± this: half of how long the answer took
 	at     time.Time
 }
 
-// New makes a clock that measures by writing to a bucket, at best one that forgets
-// by itself. It knows nothing until [Clock.Run].
-func New(kv store.KV, c Config) *Clock {
-	cl := &Clock{kv: kv, config: c.withDefaults(), key: "clock/" + rand.Text()}
+// New makes a clock that compares itself with a source. It knows nothing until
+// [Clock.Run].
+func New(source Source, c Config) *Clock {
+	cl := &Clock{source: source, config: c.withDefaults()}
 	cl.offset = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Namespace: "deckle", Subsystem: "clock", Name: "offset_seconds",
 		Help: "How far the store's clock is ahead of this node's, as last measured.",
@@ -126,38 +127,18 @@ func (c *Clock) say(inService bool) bool {
 	return ok
 }
 
-// measure writes once and compares the store's time of it with ours before and
-// after.
+// measure asks once and compares the store's time with ours before and after.
 func (c *Clock) measure(ctx context.Context) (measurement, error) {
 	before := time.Now()
-	revision, err := c.kv.Put(ctx, c.key, []byte("t"), c.revision)
-	took := time.Since(before)
-	if errors.Is(err, store.ErrConflict) {
-		return measurement{}, c.relearn(ctx) // an answer was lost, or the value is too old
-	}
+	theirs, err := c.source.Now(ctx)
 	if err != nil {
 		return measurement{}, err
 	}
-	c.revision = revision
-	entry, err := c.kv.Get(ctx, c.key)
-	if err != nil {
-		return measurement{}, err
+	half := time.Since(before) / 2
+	if half > c.limit()/2 {
+		return measurement{}, fmt.Errorf("the answer took %v: too long to tell the store's time from", 2*half)
 	}
-	m := measurement{offset: entry.Time.Sub(before.Add(took / 2)), within: took / 2, at: before}
-	if m.within > c.limit()/2 {
-		return measurement{}, fmt.Errorf("a write took %v: too long to tell the store's time from", took)
-	}
-	return m, nil
-}
-
-// relearn finds out over which revision to write the next time.
-func (c *Clock) relearn(ctx context.Context) error {
-	entry, err := c.kv.Get(ctx, c.key)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return err
-	}
-	c.revision = entry.Revision
-	return errors.New("the key had another revision than we believed")
+	return measurement{offset: theirs.Sub(before.Add(half)), within: half, at: before}, nil
 }
 
 func (c *Clock) note(m measurement, err error) {

@@ -3,8 +3,10 @@ package clock_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,13 +16,40 @@ import (
 	"deckle/internal/clock"
 	"deckle/internal/obs"
 	"deckle/internal/store"
-	"deckle/internal/store/memory"
 )
 
+// A source is the store's clock, as a test wants it.
+type source struct {
+	mu    sync.Mutex
+	skew  time.Duration // from ours
+	takes time.Duration // until the next answer
+	err   error
+}
+
+func (s *source) set(f func(*source)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(s)
+}
+
+func (s *source) isOff(by time.Duration) { s.set(func(s *source) { s.skew = by }) }
+func (s *source) fails(err error)        { s.set(func(s *source) { s.err = err }) }
+
+func (s *source) Now(context.Context) (time.Time, error) {
+	s.mu.Lock()
+	takes := s.takes
+	s.takes = 0
+	s.mu.Unlock()
+	<-time.After(takes)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Now().Add(s.skew), s.err
+}
+
 // run runs a clock until the test ends.
-func run(t *testing.T, kv store.KV, c clock.Config) *clock.Clock {
+func run(t *testing.T, s clock.Source, c clock.Config) *clock.Clock {
 	t.Helper()
-	cl := clock.New(kv, c)
+	cl := clock.New(s, c)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- cl.Run(ctx) }()
@@ -72,9 +101,9 @@ func TestOffset(t *testing.T) {
 		{time.Hour, 4 * time.Hour, true, ""},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			kv := memory.NewKV()
-			kv.Skew(c.store)
-			cl := run(t, kv, clock.Config{MaxSkew: c.max})
+			s := &source{}
+			s.isOff(c.store)
+			cl := run(t, s, clock.Config{MaxSkew: c.max})
 			synctest.Wait()
 			mustBe(t, cl, c.ok, c.word)
 		})
@@ -83,15 +112,15 @@ func TestOffset(t *testing.T) {
 
 func TestBeforeTheFirstMeasurement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		kv := memory.NewKV()
-		kv.Close()
-		cl := run(t, kv, clock.Config{})
+		s := &source{}
+		s.fails(store.ErrUnavailable)
+		cl := run(t, s, clock.Config{})
 		synctest.Wait()
 		mustBe(t, cl, false, "not been compared")
 		if note := cl.Check().Note; !strings.Contains(note, "unavailable") {
 			t.Errorf("note %q does not say why", note)
 		}
-		kv.Reopen()
+		s.fails(nil)
 		pass(5 * time.Second)
 		mustBe(t, cl, true, "")
 	})
@@ -99,14 +128,14 @@ func TestBeforeTheFirstMeasurement(t *testing.T) {
 
 func TestANodeComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		kv := memory.NewKV()
-		cl := run(t, kv, clock.Config{})
+		s := &source{}
+		cl := run(t, s, clock.Config{})
 		pass(time.Second)
-		kv.Skew(2 * time.Minute)
+		s.isOff(2 * time.Minute)
 		mustBe(t, cl, true, "")
 		pass(30 * time.Second)
 		mustBe(t, cl, false, "2m0s behind")
-		kv.Skew(0)
+		s.isOff(0)
 		pass(30 * time.Second)
 		mustBe(t, cl, true, "")
 	})
@@ -116,13 +145,13 @@ func TestANodeComesBack(t *testing.T) {
 func TestLog(t *testing.T) {
 	for _, skews := range [][]time.Duration{{0, 0, 2 * time.Minute, 2 * time.Minute, 0, 0}, {2 * time.Minute, 2 * time.Minute, 0}} {
 		synctest.Test(t, func(t *testing.T) {
-			kv := memory.NewKV()
-			kv.Skew(skews[0])
+			s := &source{}
+			s.isOff(skews[0])
 			var log bytes.Buffer
-			run(t, kv, clock.Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
+			run(t, s, clock.Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
 			pass(time.Second)
 			for _, skew := range skews[1:] {
-				kv.Skew(skew)
+				s.isOff(skew)
 				pass(30 * time.Second)
 			}
 			text := log.String()
@@ -137,27 +166,27 @@ func TestLog(t *testing.T) {
 func TestStoreOutOfReach(t *testing.T) {
 	for skew, ok := range map[time.Duration]bool{0: true, time.Hour: false} {
 		synctest.Test(t, func(t *testing.T) {
-			kv := memory.NewKV()
-			kv.Skew(skew)
-			cl := run(t, kv, clock.Config{})
+			s := &source{}
+			s.isOff(skew)
+			cl := run(t, s, clock.Config{})
 			synctest.Wait()
-			kv.Close()
+			s.fails(store.ErrUnavailable)
 			pass(time.Hour)
 			if is, why := cl.Ready(); is != ok {
 				t.Errorf("ready: %v %q, want %v", is, why, ok)
 			}
-			if note := cl.Check().Note; !strings.Contains(note, "store is closed") {
+			if note := cl.Check().Note; !strings.Contains(note, "store is unavailable") {
 				t.Errorf("note %q does not say that nothing is measured", note)
 			}
 		})
 	}
 }
 
-// A slow write tells less, and what it does not tell counts against the node. One
+// A slow answer tells less, and what it does not tell counts against the node. One
 // that takes too long tells nothing.
-func TestSlowWrites(t *testing.T) {
+func TestSlowAnswers(t *testing.T) {
 	for _, c := range []struct {
-		skew, takes time.Duration // how far the store's clock is ahead, and how long a write takes before it is stamped
+		skew, takes time.Duration // how far the store's clock is ahead, and how long an answer takes
 		ok          bool
 	}{
 		{56 * time.Second, 4 * time.Second, true},  // 58 ± 2: it is stamped at the very end
@@ -165,10 +194,10 @@ func TestSlowWrites(t *testing.T) {
 		{0, 61 * time.Second, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			kv := memory.NewKV()
-			kv.Skew(c.skew)
-			kv.Fail(memory.Fault{Delay: c.takes})
-			cl := run(t, kv, clock.Config{})
+			s := &source{}
+			s.isOff(c.skew)
+			s.set(func(s *source) { s.takes = c.takes })
+			cl := run(t, s, clock.Config{})
 			pass(c.takes)
 			if ok, why := cl.Ready(); ok != c.ok {
 				t.Errorf("%v ahead, after %v: ready %v %q, want %v", c.skew, c.takes, ok, why, c.ok)
@@ -179,63 +208,42 @@ func TestSlowWrites(t *testing.T) {
 	}
 }
 
-// A write whose answer is lost is not the end of measuring.
-func TestLostAnswer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		kv := memory.NewKV()
-		kv.Fail(memory.Fault{}, memory.Fault{LoseAnswer: true})
-		cl := run(t, kv, clock.Config{})
-		synctest.Wait()
-		kv.Skew(time.Hour)
-		pass(time.Minute) // lost, conflict, and a good one
-		if kv.Pending() > 0 {
-			t.Fatal("nothing was lost")
-		}
-		mustBe(t, cl, false, "1h0m0s behind")
-	})
-}
-
-// Several nodes on one bucket do not hinder each other.
-func TestNodes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		kv := memory.NewKV()
-		nodes := []*clock.Clock{run(t, kv, clock.Config{}), run(t, kv, clock.Config{}), run(t, kv, clock.Config{})}
-		pass(5 * time.Minute)
-		for _, n := range nodes {
-			mustBe(t, n, true, "")
-			if c := n.Check(); c.Note != "0s behind the store's" {
-				t.Errorf("note %q", c.Note)
-			}
-		}
-	})
-}
-
-// The engine, embedded, has the node's own clock.
+// The engine, embedded, has the node's own clock; also when it takes nothing more, so
+// that a node that is started on a full disk is in service.
 func TestOnTheEngine(t *testing.T) {
-	s, err := store.Open(t.Context(), store.Config{DataDir: t.TempDir()}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
-	cl := run(t, s.Pages(), clock.Config{})
-	deadline := time.After(20 * time.Second)
-	for look := time.Tick(5 * time.Millisecond); ; {
-		if ok, _ := cl.Ready(); ok {
-			return
-		}
-		select {
-		case <-look:
-		case <-deadline:
-			t.Fatal(cl.Ready())
-		}
+	for name, reserve := range map[string]int64{"with room": 0, "full": 1 << 62} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, err := store.Open(t.Context(), store.Config{DataDir: t.TempDir(), Reserve: reserve}, slog.New(slog.DiscardHandler))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = s.Close() })
+			_, err = s.Leases().Put(t.Context(), "a", []byte("1"), 0)
+			if full := reserve > 0; full != errors.Is(err, store.ErrFull) {
+				t.Fatalf("a write: %v", err)
+			}
+			cl := run(t, s, clock.Config{})
+			deadline := time.After(20 * time.Second)
+			for look := time.Tick(5 * time.Millisecond); ; {
+				if ok, _ := cl.Ready(); ok {
+					return
+				}
+				select {
+				case <-look:
+				case <-deadline:
+					t.Fatal(cl.Ready())
+				}
+			}
+		})
 	}
 }
 
 func TestFigure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		kv := memory.NewKV()
-		kv.Skew(-3 * time.Second)
-		cl := run(t, kv, clock.Config{})
+		s := &source{}
+		s.isOff(-3 * time.Second)
+		cl := run(t, s, clock.Config{})
 		synctest.Wait()
 		registry := prometheus.NewRegistry()
 		if err := cl.Register(registry); err != nil {

@@ -181,8 +181,8 @@ func (s *Store) Auctions() Log { return s.auctions }
 // each key.
 func (s *Store) Catalog() KV { return s.catalog }
 
-// Pages is the bucket of page classifications. A value is gone after 30 days, of
-// which watchers are not told.
+// Pages is the bucket of page classifications. A value is gone after 30 days, or when
+// it is the oldest and there is no room for another, of which watchers are not told.
 func (s *Store) Pages() KV { return s.pages }
 
 // Leases is the bucket of budget leases.

@@ -76,6 +76,24 @@ func (s *Store) Status(ctx context.Context) (Status, error) {
 	return st, nil
 }
 
+// Now asks who stamps the journal what time it is there: the engine itself, or of
+// several its leader. It writes nothing, and so a full store answers as well.
+func (s *Store) Now(ctx context.Context) (time.Time, error) {
+	ctx, done, err := s.calls.begin(ctx)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("ask for the time: %w", err)
+	}
+	defer done()
+	info, err := s.streamInfo(ctx, journalStream)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("ask for the time: %w", err)
+	}
+	if info.TimeStamp.IsZero() {
+		return time.Time{}, errors.New("ask for the time: the engine is too old to say it")
+	}
+	return info.TimeStamp, nil
+}
+
 func statusOf(info *jetstream.StreamInfo) StreamStatus {
 	return StreamStatus{
 		Name:       info.Config.Name,

@@ -41,7 +41,7 @@ func specs() []spec {
 		{name: journalStream, subjects: []string{journalSubject}, bytes: 64 << 30, message: fullMessage, history: -1},
 		{name: auctionsStream, subjects: []string{auctionSubject}, bytes: 1 << 30, message: fullMessage, age: 7 * 24 * time.Hour, history: -1, drop: true},
 		keyed("catalog", 1<<30, fullMessage, 0, 10),
-		keyed("pages", 256<<20, 64<<10, 30*24*time.Hour, 1),
+		pages(),
 		keyed("leases", 256<<20, 256<<10, 0, 1),
 		keyed("keys", 64<<20, 64<<10, 0, 1),
 		keyed("drafts", 256<<20, 256<<10, 0, 1),
@@ -54,6 +54,14 @@ func keyed(name string, bytes int64, message int32, age time.Duration, history i
 		name: keyedStream(name), subjects: []string{keySubject(name, ">")},
 		bytes: bytes, message: message, age: age, history: history,
 	}
+}
+
+// pages is a bucket that strangers cause writes to: it makes room by itself, and what
+// readers come for is written anew before its turn comes.
+func pages() spec {
+	p := keyed("pages", 256<<20, 64<<10, 30*24*time.Hour, 1)
+	p.drop = true
+	return p
 }
 
 func keyedStream(bucket string) string     { return "KV_" + bucket }
