@@ -69,7 +69,7 @@ func serveDemo(t testing.TB, ctx context.Context, world *sim.World, stock stocki
 	}
 	ended := make(chan error, 1)
 	go func() {
-		ended <- run(ctx, cfg, options{noticesTo: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, stock: stock})
+		ended <- run(ctx, cfg, options{reachable: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, stock: stock})
 	}()
 	within(t, func() bool {
 		c, err := net.Dial("tcp", listen)

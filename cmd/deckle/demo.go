@@ -70,7 +70,7 @@ func (c *demoCmd) Run(ctx context.Context, out io.Writer) (err error) {
 		defer func() { err = errors.Join(err, waitForReaders()) }()
 	}
 	loopback := netip.PrefixFrom(netip.AddrFrom4([4]byte{127}), 8)
-	return run(ctx, cfg, options{noticesTo: []netip.Prefix{loopback}, stock: stockDesk})
+	return run(ctx, cfg, options{reachable: []netip.Prefix{loopback}, stock: stockDesk})
 }
 
 // simulateReaders has readers open pages of the magazine behind url until ctx is

@@ -24,6 +24,7 @@ import (
 	"deckle/internal/dashboard/api"
 	"deckle/internal/heartbeat"
 	"deckle/internal/journal"
+	"deckle/internal/landing"
 	"deckle/internal/obs"
 	"deckle/internal/projection"
 	"deckle/internal/publicapi"
@@ -44,7 +45,7 @@ type facts struct {
 	log      *slog.Logger
 	others   func() []obs.Check // how the parts of this node are that are no facts
 
-	stock func(context.Context, *catalog.Catalog, catalog.Blobs) error // see options
+	options options
 
 	// What outlives a store that is opened again.
 	api     *publicapi.API
@@ -157,7 +158,7 @@ func (f *facts) serve(ctx context.Context) (err error) {
 	f.open.Store(o)
 	f.broken.Store(nil)
 	defer f.open.Store(nil)
-	return o.run(ctx, f.stock)
+	return o.run(ctx, f.options.stock)
 }
 
 // openAll opens everything. What is open when it fails is for [openFacts.close].
@@ -206,7 +207,10 @@ func (o *openFacts) openAll(ctx context.Context, f *facts) (err error) {
 
 // parts are what the dashboard shows of the rest of this node.
 func (o *openFacts) parts(f *facts) dashboard.Parts {
-	return dashboard.Parts{Tables: o.tables, Budgets: o.book, SlotsOf: f.magazineSlots, Explain: o.batches.Explain}
+	return dashboard.Parts{
+		Tables: o.tables, Budgets: o.book, SlotsOf: f.magazineSlots, Explain: o.batches.Explain,
+		Drafts: o.store.Drafts(), Landing: landing.New(landing.Config{Allow: f.options.reachable}), Heartbeats: f.ear,
+	}
 }
 
 func (o *openFacts) register(r prometheus.Registerer) error {

@@ -41,8 +41,9 @@ func (c *serveCmd) Run(ctx context.Context) error {
 
 // options are what a demonstration may do that a server may not.
 type options struct {
-	// noticesTo are networks that notices may go to though they are not public.
-	noticesTo []netip.Prefix
+	// reachable are networks that notices may go to, and landing pages be read from,
+	// though they are not public.
+	reachable []netip.Prefix
 
 	stock stocking
 }
@@ -78,7 +79,7 @@ func run(ctx context.Context, cfg *config.Config, o options) (err error) {
 	figures := auction.NewMetrics()
 	house := auction.New(auctionConfig(cfg), figures, log)
 	defer house.Close()
-	notices := auction.NewNotifier(auction.NotifierConfig{Allow: o.noticesTo}, figures, log)
+	notices := auction.NewNotifier(auction.NotifierConfig{Allow: o.reachable}, figures, log)
 	waitForNotices := inBackground(ctx, notices.Run)
 	defer func() { err = errors.Join(err, waitForNotices()) }()
 
@@ -89,7 +90,7 @@ func run(ctx context.Context, cfg *config.Config, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	known.stock = o.stock
+	known.options = o
 	waitForFacts := inBackground(ctx, known.Run)
 	defer func() { err = errors.Join(err, waitForFacts()) }()
 
