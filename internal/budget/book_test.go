@@ -393,3 +393,46 @@ func TestWhoGetsLeases(t *testing.T) {
 		w.leased(m, campDay)
 	})
 }
+
+// A total counts what was spent while there was none: it was taken away and is set again,
+// on however many nodes, or comes late.
+func TestTotalThatIsSetLate(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		totals []deckle.Money // one after the other; of each as many impressions as asked for, if there is enough
+		asked  int
+		want   int
+	}{
+		"taken away and set again":  {[]deckle.Money{20_000, 0, 20_000}, 8, 20},
+		"set to more than is spent": {[]deckle.Money{0, 30_000}, 25, 30},
+		"set to less than is spent": {[]deckle.Money{0, 10_000}, 30, 30},
+		"set to just what is spent": {[]deckle.Money{0, 30_000}, 30, 30},
+		"taken away twice":          {[]deckle.Money{20_000, 0, 15_000, 0, 26_000}, 6, 26},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, func(w *world) {
+				w.inn(100_000_000, 90_000_000, c.totals[0])
+				nodes := [2]*machine{w.start(parts{}), w.start(parts{})}
+				defer nodes[0].stop()
+				defer nodes[1].stop()
+				spent := 0
+				for i, total := range c.totals {
+					w.put(campaign("autumn", "inn", 90_000_000, total))
+					time.Sleep(30 * time.Second)
+					spent += nodes[i%2].spend("autumn", c.asked, 1000)
+				}
+				time.Sleep(2 * holdTime)
+				if c.totals[len(c.totals)-1] > 0 {
+					spent += nodes[0].spend("autumn", 40, 1000) + nodes[1].spend("autumn", 40, 1000)
+				}
+				if got := nodes[0].hot.SpendTotal("autumn"); spent != c.want || got != deckle.Money(1000*c.want) {
+					t.Errorf("%d impressions, %d billed, want %d", spent, got, c.want)
+				}
+				if l := nodes[1].line(campTotal); l.Spent != nodes[1].hot.SpendTotal("autumn") {
+					t.Errorf("%+v, and %d are spent", l, nodes[1].hot.SpendTotal("autumn"))
+				}
+			})
+		})
+	}
+}

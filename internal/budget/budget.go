@@ -30,6 +30,15 @@
 // taking. A compare-and-set that meets another revision reads the line again and
 // decides anew.
 //
+// # A total that is set late
+//
+// A total budget counts what a campaign has ever been billed for, also while it had no
+// total and no lease of one paid: the fold knows that sum, and whatever of it no lease of
+// the line has paid for is noted in the line as outside. That only grows, and is written
+// with the same compare-and-set as the leases, so that it is never too much: the leases
+// that are compared with are those that there are. What was reserved before a total was
+// set is paid all the same, as with a cut, and is outside as soon as it is folded.
+//
 // # The end of a node
 //
 // A node that ends in order reserves nothing more, notes so in its presence, and
@@ -52,6 +61,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"deckle"
 	"deckle/internal/catalog"
 	"deckle/internal/journal"
 	"deckle/internal/projection"
@@ -66,11 +76,13 @@ type Journal interface {
 
 // A Fold is what the journal has told so far.
 //
-// Lease is what a lease has paid for; one whose seal is in it pays nothing more. Warm
-// reports whether all has been folded that there was at the start: until then not to
-// know a lease means nothing. Both are quick and may be called concurrently.
+// Lease is what a lease has paid for; one whose seal is in it pays nothing more.
+// SpendTotal is what a campaign has been billed for on all days. Warm reports whether
+// all has been folded that there was at the start: until then not to know a lease means
+// nothing. All are quick and may be called concurrently.
 type Fold interface {
 	Lease(id string) (projection.Lease, bool)
+	SpendTotal(campaign string) deckle.Money
 	Warm() bool
 }
 

@@ -22,7 +22,8 @@ type judge struct {
 	sealed map[string]bool
 	told   map[string]bool // request ids
 	billed int
-	wasted map[string]int // unbilled, by why
+	bills  map[string]deckle.Money // by campaign
+	wasted map[string]int          // unbilled, by why
 
 	stored map[string]judged          // lines, as the store has them
 	leases map[string]map[string]bool // all that a line ever had
@@ -31,8 +32,8 @@ type judge struct {
 
 // judged is a line, read without the code that writes it.
 type judged struct {
-	Settled deckle.Money
-	Leases  []struct {
+	Settled, Outside deckle.Money
+	Leases           []struct {
 		ID, Node string
 		Amount   deckle.Money
 	}
@@ -41,7 +42,7 @@ type judged struct {
 func newJudge() *judge {
 	return &judge{
 		next: 1, lines: map[string]string{}, amount: map[string]deckle.Money{}, paid: map[string]deckle.Money{},
-		sealed: map[string]bool{}, told: map[string]bool{}, wasted: map[string]int{},
+		sealed: map[string]bool{}, told: map[string]bool{}, bills: map[string]deckle.Money{}, wasted: map[string]int{},
 		stored: map[string]judged{}, leases: map[string]map[string]bool{}, nodes: map[string]bool{},
 	}
 }
@@ -137,6 +138,7 @@ func (j *judge) fold(r *journal.Record) {
 			j.paid[id] += r.Price
 		}
 		j.billed++
+		j.bills[r.Campaign] += r.Price
 	}
 }
 
@@ -150,15 +152,23 @@ func (j *judge) spent(line string) (sum deckle.Money) {
 	return sum
 }
 
-func (l *judged) committed() deckle.Money {
-	sum := l.Settled
+// outside is what of a campaign's bills no lease of its total has paid for.
+func (j *judge) outside(line string) deckle.Money {
+	if id, ok := strings.CutPrefix(line, "campaign/"); ok && !strings.Contains(id, "/") {
+		return j.bills[id] - j.spent(line)
+	}
+	return 0
+}
+
+func (l judged) committed() deckle.Money {
+	sum := l.Outside + l.Settled
 	for _, g := range l.Leases {
 		sum += g.Amount
 	}
 	return sum
 }
 
-func (l *judged) has(id string) bool {
+func (l judged) has(id string) bool {
 	for _, g := range l.Leases {
 		if g.ID == id {
 			return true
@@ -173,7 +183,10 @@ func (j *judge) verdict(allowed func(line string) deckle.Money) error {
 		if got, most := l.committed(), allowed(name); got > most {
 			return fmt.Errorf("%s: settled + leases are %d of %d", name, got, most)
 		}
-		if spent := j.spent(name); spent > l.committed() {
+		if most := j.outside(name); l.Outside > most {
+			return fmt.Errorf("%s: %d outside, the journal has %d", name, l.Outside, most)
+		}
+		if spent := j.spent(name); spent > l.committed()-l.Outside {
 			return fmt.Errorf("%s: %d spent, %d settled and leased", name, spent, l.committed())
 		}
 		var settled deckle.Money

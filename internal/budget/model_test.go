@@ -33,11 +33,11 @@ type history struct {
 	nodes [3]*modelNode
 	judge *judge
 
-	wire    []ad                    // beacons that are, or were, on their way
-	owners  map[string]*modelNode   // of leases that were reserved from
-	before  map[string]deckle.Money // what lines had given out at the last look
-	limits  []limits                // their budgets of late
-	counted map[string]int          // what has happened
+	wire    []ad                  // beacons that are, or were, on their way
+	owners  map[string]*modelNode // of leases that were reserved from
+	before  map[string]judged     // lines at the last look
+	limits  []limits              // their budgets of late
+	counted map[string]int        // what has happened
 }
 
 // limits are budgets as they were until some time. One that is cut goes on for as long as
@@ -182,7 +182,7 @@ var modelCampaigns = []string{"autumn", "winter", "spring"}
 func begin(t testing.TB, ctx context.Context, c chance) *history {
 	h := &history{
 		chance: c, w: newWorld(t, ctx), judge: newJudge(), owners: map[string]*modelNode{},
-		before: map[string]deckle.Money{}, counted: map[string]int{},
+		before: map[string]judged{}, counted: map[string]int{},
 	}
 	h.with = h.honest
 	nepal, india := advertiser("nepal", 60_000), advertiser("india", 200_000)
@@ -242,7 +242,12 @@ func (h *history) check() error {
 	h.limits = append(h.limits, limits{now, h.budgets()})
 	h.limits = slices.DeleteFunc(h.limits, func(l limits) bool { return now.Sub(l.until) > onItsWay })
 	err := h.judge.verdict(func(line string) deckle.Money {
-		most := h.before[line]
+		// What is spent outside of a total may be more than it leaves, but no lease may then
+		// be taken.
+		most := h.before[line].committed()
+		if now := h.judge.stored[line]; now.Outside > h.before[line].Outside {
+			most += now.Outside - h.before[line].Outside
+		}
 		for _, l := range h.limits {
 			most = max(most, l.of[line])
 		}
@@ -252,7 +257,7 @@ func (h *history) check() error {
 		return err
 	}
 	for name, l := range h.judge.stored {
-		h.before[name] = l.committed()
+		h.before[name] = l
 	}
 	for _, n := range h.nodes {
 		if n == nil {
@@ -431,7 +436,13 @@ func (h *history) edit() error {
 	case 0:
 		c.DailyBudget = scale(c.DailyBudget)
 	case 1:
-		c.TotalBudget = scale(c.TotalBudget)
+		if c.TotalBudget = scale(c.TotalBudget); h.upTo(3) == 0 {
+			c.TotalBudget = 0
+			h.count("total removed")
+		} else if was.TotalBudget == 0 {
+			c.TotalBudget = scale(60_000)
+			h.count("total set late")
+		}
 	case 2:
 		a, _ := s.Advertiser(c.Advertiser)
 		edited := *a
@@ -516,11 +527,29 @@ func (h *history) settle() error {
 		return fmt.Errorf("in the end: %w", err)
 	}
 	for _, l := range n.Lines() {
-		if l.Leased != l.Free || l.Settled != h.judge.spent(l.Name) {
+		if want := h.judge.spent(l.Name) + h.judge.stored[l.Name].Outside; l.Leased != l.Free || l.Settled != want {
 			return fmt.Errorf("in the end %+v is not settled; the journal has %d", l, h.judge.spent(l.Name))
 		}
 		if l.Budget > l.Settled && l.Free == 0 && h.serves(l) {
 			return fmt.Errorf("in the end nothing can be reserved of %+v", l)
+		}
+	}
+	return h.exhaust(n)
+}
+
+// exhaust spends what is left of each total: no campaign may have more than that.
+func (h *history) exhaust(n *machine) error {
+	was := maps.Clone(h.judge.bills)
+	for _, id := range modelCampaigns {
+		n.spend(id, 200, 1000)
+	}
+	if err := h.check(); err != nil {
+		return fmt.Errorf("when all is spent: %w", err)
+	}
+	for _, id := range modelCampaigns {
+		c, _ := h.w.catalog.Snapshot().Campaign(id)
+		if got := h.judge.bills[id]; c.TotalBudget > 0 && got > max(c.TotalBudget, was[id]) {
+			return fmt.Errorf("when all is spent: %s has spent %d of %d in all, %d of it before", id, got, c.TotalBudget, was[id])
 		}
 	}
 	return nil
@@ -609,7 +638,7 @@ func TestBudgetsHoldWhateverHappens(t *testing.T) {
 	musts := []string{"reserved", "refused", "billed", "started", "edited"}
 	if histories > 50 {
 		musts = append(musts, "killed", "killed at a write", "ended", "journal fault", "store fault", "late catalog", "late fold",
-			"stale reads", "cut off", "sealed early", "unbilled duplicate", "unbilled sealed")
+			"stale reads", "cut off", "sealed early", "unbilled duplicate", "unbilled sealed", "total removed", "total set late")
 	}
 	for _, what := range musts {
 		if counted[what] == 0 {

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"deckle"
 	"deckle/internal/budget"
 	"deckle/internal/journal"
 	"deckle/internal/projection"
@@ -48,6 +49,12 @@ var mutants = []mutant{
 	}},
 	{"settles with another sum than was paid", false, func(p *parts) {
 		p.fold = func(f budget.Fold) budget.Fold { return generousFold{f} }
+	}},
+	{"a total forgets what was spent without it", true, func(p *parts) {
+		p.fold = func(f budget.Fold) budget.Fold { return otherTotal{f, 0} }
+	}},
+	{"a total counts twice what was spent without it", false, func(p *parts) {
+		p.fold = func(f budget.Fold) budget.Fold { return otherTotal{f, 2} }
 	}},
 }
 
@@ -155,6 +162,16 @@ func (f generousFold) Lease(id string) (projection.Lease, bool) {
 		l.Spent = l.Amount / 2
 	}
 	return l, known
+}
+
+// otherTotal has campaigns spend so many times what they have.
+type otherTotal struct {
+	budget.Fold
+	times deckle.Money
+}
+
+func (f otherTotal) SpendTotal(campaign string) deckle.Money {
+	return f.times * f.Fold.SpendTotal(campaign)
 }
 
 // credulousKV takes silence for success.

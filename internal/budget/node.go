@@ -93,10 +93,11 @@ func (b *Book) alive() int {
 }
 
 // mayTake reports whether a lease of a line may be taken: the store knows that we live,
-// our clocks agree on which day it is, and that is the line's. The book's lock is held.
+// our clocks agree on which day it is, and that is the line's; of a total, we know what
+// has been spent. The book's lock is held.
 func (b *Book) mayTake(l *line, now time.Time) bool {
 	me, ok := b.nodes[b.self.id]
-	if !ok || now.Sub(me.beat).Abs() > time.Hour {
+	if !ok || now.Sub(me.beat).Abs() > time.Hour || l.kind == CampaignTotal && !b.config.Fold.Warm() {
 		return false
 	}
 	return l.terms.from.IsZero() || !now.Before(l.terms.from.Add(-ahead)) && now.Before(l.terms.to)

@@ -103,7 +103,8 @@ func (b *Book) plan(l *line, now time.Time) (p plan) {
 	if l.unread {
 		return p
 	}
-	p.next = record{Settled: l.record.Settled}
+	p.next = record{Settled: l.record.Settled, Outside: b.outside(l)}
+	p.write = p.next.Outside > l.record.Outside
 	p.journal = l.fresh
 	var open []*lease // what stays open
 	closing := false  // something will come back
@@ -139,6 +140,26 @@ func (b *Book) plan(l *line, now time.Time) (p plan) {
 	b.planUse(l, now, &p, open, closing)
 	p.remove = b.removable(l, &p, now)
 	return p
+}
+
+// outside is what a campaign has spent that no lease of its total has paid for: at least
+// what was known before. Of a lease that the fold does not know, or not any more, it is
+// taken that it has paid for all.
+func (b *Book) outside(l *line) deckle.Money {
+	if l.kind != CampaignTotal || l.terms == nil || !b.config.Fold.Warm() {
+		return l.record.Outside
+	}
+	// The sum comes first: what is folded meanwhile makes it too small, and not too large.
+	spent := b.config.Fold.SpendTotal(campaignOf(l.name)) - l.record.Settled
+	for i := range l.record.Leases {
+		g := &l.record.Leases[i]
+		if folded, known := b.config.Fold.Lease(g.ID); known {
+			spent -= folded.Spent
+		} else {
+			spent -= g.Amount
+		}
+	}
+	return max(spent, l.record.Outside)
 }
 
 // planUse decides which of the open leases are closed, and whether one is taken.

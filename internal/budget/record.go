@@ -36,13 +36,18 @@ const maxLeases = 64
 // A record is a line as the store has it: what its settled leases have paid for, and
 // the leases that are out. It is written by compare-and-set only, and
 //
-//	Settled + the amounts of Leases ≤ budget
+//	Outside + Settled + the amounts of Leases ≤ budget
 //
 // held in every write that added a lease.
 type record struct {
 	Version int          `json:"v"`
 	Settled deckle.Money `json:"settled"`
-	Leases  []grant      `json:"leases,omitzero"` // in the order in which they were taken
+
+	// Outside is what a campaign has spent that no lease of its total has paid for, as far
+	// as was known: while it had no total. 0 for other lines.
+	Outside deckle.Money `json:"outside,omitzero"`
+
+	Leases []grant `json:"leases,omitzero"` // in the order in which they were taken
 }
 
 // A grant is a lease as its line has it.
@@ -76,7 +81,10 @@ func (r *record) leased() (sum deckle.Money) {
 }
 
 // committed is what of the budget is not free.
-func (r *record) committed() deckle.Money { return r.Settled + r.leased() }
+func (r *record) committed() deckle.Money { return r.ended() + r.leased() }
+
+// ended is what has been spent for good.
+func (r *record) ended() deckle.Money { return r.Outside + r.Settled }
 
 func (r *record) has(lease string) bool {
 	return slices.ContainsFunc(r.Leases, func(g grant) bool { return g.ID == lease })
@@ -92,10 +100,10 @@ func decodeRecord(data []byte) (r record, err error) {
 	if err := decodeForm(data, &r); err != nil {
 		return record{}, err
 	}
-	if r.Version != formVersion || r.Settled < 0 || len(r.Leases) > 4*maxLeases {
+	if r.Version != formVersion || r.Settled < 0 || r.Outside < 0 || r.ended() < 0 || len(r.Leases) > 4*maxLeases {
 		return record{}, fmt.Errorf("version %d: %w", r.Version, errForm)
 	}
-	sum := r.Settled
+	sum := r.ended()
 	for i := range r.Leases {
 		g := &r.Leases[i]
 		if g.ID == "" || len(g.ID) > journal.MaxID || g.Amount <= 0 || sum+g.Amount < sum {
@@ -147,6 +155,9 @@ func DayLine(campaign, date string) string { return "campaign/" + campaign + "/"
 
 // AdvertiserLine names the line of an advertiser's budget of a day.
 func AdvertiserLine(advertiser, date string) string { return "advertiser/" + advertiser + "/" + date }
+
+// campaignOf is whose total a line of that kind is.
+func campaignOf(totalLine string) string { return strings.TrimPrefix(totalLine, "campaign/") }
 
 // parseLine reads a line's name; date is "" for a total.
 func parseLine(name string) (k Kind, date string, ok bool) {

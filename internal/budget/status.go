@@ -16,7 +16,7 @@ type Line struct {
 	Date string // in the advertiser's time zone; "" for a total
 
 	Budget  deckle.Money // by the catalog; 0 where no campaign pays from it now
-	Settled deckle.Money // spent by leases that have ended
+	Settled deckle.Money // spent by leases that have ended; of a total, before it was set as well
 	Spent   deckle.Money // Settled, and what the leases that are out have paid for so far
 	Leased  deckle.Money // amounts of the leases that are out, on all nodes
 	Held    deckle.Money // reserved on this node, and neither paid nor given back
@@ -56,7 +56,7 @@ func (b *Book) Lines() []Line {
 func (b *Book) status(l *line) Line {
 	s := Line{
 		Name: l.name, Kind: l.kind, Date: l.date,
-		Settled: l.record.Settled, Spent: l.record.Settled, Leased: l.record.leased(), Leases: len(l.record.Leases),
+		Settled: l.record.ended(), Spent: l.record.ended(), Leased: l.record.leased(), Leases: len(l.record.Leases),
 	}
 	if l.terms != nil {
 		s.Budget = l.terms.budget
