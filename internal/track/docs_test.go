@@ -22,6 +22,7 @@ func TestDocumented(t *testing.T) {
 	want := []string{
 		limitRow("`imp` and `view`", l.Sights), limitRow("`click` and `cta`", l.Clicks),
 		limitRow("folds and unfolds", l.Bookmarks), limitRow("all events together", l.Refuse),
+		fmt.Sprintf("%d a minute, %d at once", l.Unverified.PerMinute, l.Unverified.Burst),
 	}
 	for _, reason := range []any{
 		publicapi.ReasonBadJSON, publicapi.ReasonMissing, publicapi.ReasonWrong, publicapi.ReasonUnknownPub, publicapi.ReasonMethod,

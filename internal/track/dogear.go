@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -32,6 +33,9 @@ const (
 	unfold = "unfold"
 )
 
+// slotCharacters are those of a slot's name, as in a batch: no other slot was filled.
+const slotCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+
 // check reports the first field that is missing or wrong.
 func (d *dogear) check() error {
 	for _, f := range []struct {
@@ -52,6 +56,8 @@ func (d *dogear) check() error {
 		}
 	}
 	switch {
+	case strings.Trim(d.Slot, slotCharacters) != "":
+		return publicapi.Wrong("slotId", "must be 1 to 64 of A-Z a-z 0-9 _ -")
 	case d.Event != fold && d.Event != unfold:
 		return publicapi.Wrong("event", `must be "fold" or "unfold"`)
 	case d.Event == fold && d.FoldToken == "":
@@ -96,7 +102,8 @@ func (t *Tracker) dogear(r *publicapi.Request) error {
 //
 // Without it there is only the word of a stranger. It is taken for creatives that
 // are in the catalog or have been; one that never was has no retention to count in,
-// and its id comes into no journal and no report.
+// and its id comes into no journal and no report. Nor does anything while there is
+// too much of it: an address, or a node, has a limit.
 func (t *Tracker) unfold(r *publicapi.Request, d *dogear, known *catalog.Snapshot, marks journal.Suspect, now time.Time) error {
 	e := journal.Event{Kind: journal.Unfold, At: now, Suspect: marks}
 	if f, err := t.config.Tokens.Fold(d.FoldToken, d.Pub, d.Slot, d.Creative, now); err == nil {
@@ -109,10 +116,11 @@ func (t *Tracker) unfold(r *publicapi.Request, d *dogear, known *catalog.Snapsho
 		t.metrics.events.WithLabelValues(unfold, outcomeUnknown).Inc()
 		return nil
 	}
-	e.Site, e.Slot, e.Creative, e.RequestID = d.Pub, d.Slot, d.Creative, freshRequestID()
-	if fault := e.Validate(); fault != nil { // a slot's name with control characters, or too many bytes
-		return publicapi.Wrong("slotId", "must be a slot's name")
+	if !t.hygiene.mayGoUnproven(marks, now) {
+		t.metrics.events.WithLabelValues(unfold, outcomeDropped).Inc()
+		return nil
 	}
+	e.Site, e.Slot, e.Creative, e.RequestID = d.Pub, d.Slot, d.Creative, freshRequestID()
 	return t.record(r.Context(), unfold, &e)
 }
 

@@ -1,6 +1,10 @@
 package track_test
 
 import (
+	"bufio"
+	"fmt"
+	"net"
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -11,6 +15,7 @@ import (
 
 	"deckle"
 	"deckle/internal/journal"
+	"deckle/internal/publicapi"
 	"deckle/internal/store"
 	"deckle/internal/store/memory"
 	"deckle/internal/token"
@@ -268,4 +273,60 @@ func TestOverHTTP(t *testing.T) {
 	if got := len(n.events()); got != 5 {
 		t.Errorf("%d events, want one of each", got)
 	}
+}
+
+// A body that never comes holds up no answer that does not depend on it, at any
+// endpoint and for any reason.
+func TestNoAnswerWaitsForABody(t *testing.T) {
+	t.Parallel()
+	n := newNode(t, memory.NewLog(), nil)
+	closed := track.Endpoints(publicapi.New(publicapi.NewMetrics(), quiet), func() *track.Tracker { return nil })
+	busy := n.config
+	busy.Limits = track.DefaultLimits()
+	busy.Limits.Refuse = publicapi.Limit{PerMinute: 1, Burst: 1}
+	limited := track.New(busy, track.NewMetrics())
+	limiting := track.Endpoints(publicapi.New(publicapi.NewMetrics(), quiet), func() *track.Tracker { return limited })
+	first := httptest.NewRequest(http.MethodGet, "/v1/imp", nil)
+	first.RemoteAddr = "127.0.0.1:1"
+	limiting["/v1/imp"].ServeHTTP(httptest.NewRecorder(), first) // takes the one that there is
+	for path, h := range n.handlers {
+		target, taken := path, 415 // without a media type
+		if path != track.DogearPath {
+			target, taken = n.beacon(token.Event(strings.TrimPrefix(path, "/v1/")), filled(1)), 204
+		}
+		for _, c := range []struct {
+			handler http.Handler
+			method  string
+			status  int
+		}{{h, "POST", taken}, {h, "PUT", 405}, {h, "OPTIONS", 204}, {closed[path], "POST", 503}, {limiting[path], "POST", 429}} {
+			t.Run(fmt.Sprintf("%s %d", path, c.status), func(t *testing.T) {
+				t.Parallel()
+				if got := statusWithoutBody(t, c.handler, c.method, target); got != c.status {
+					t.Errorf("%d, want %d", got, c.status)
+				}
+			})
+		}
+	}
+}
+
+// statusWithoutBody is the answer to a request that announces a body and sends none.
+func statusWithoutBody(t *testing.T, h http.Handler, method, target string) int {
+	t.Helper()
+	server := httptest.NewServer(h)
+	defer server.Close()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(5 * time.Second)); err != nil { // half of what a body has
+		t.Fatal(err)
+	}
+	fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n", method, target)
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	return resp.StatusCode
 }

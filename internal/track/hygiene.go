@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"deckle/internal/journal"
 	"deckle/internal/publicapi"
 )
@@ -19,6 +21,10 @@ type Limits struct {
 
 	// Above this it is refused (429), whatever it is.
 	Refuse publicapi.Limit
+
+	// Unverified is what all addresses together may tell without any proof: unfolds.
+	// What is above it is not journaled.
+	Unverified publicapi.Limit
 }
 
 // DefaultLimits are the limits of every node, each by itself.
@@ -27,12 +33,19 @@ type Limits struct {
 // two and a half every second. Of a hundred readers one expands a magazine; 120
 // clicks are generous for the same crowd, and so are 60 corners. A hundred requests
 // every second are a program's, or a proxy's that nobody has listed.
+//
+// A fold token proves an unfold for half an hour. Without one, ten every second are
+// more than the readers of one node do, for whose bookmarks of yesterday that is; a
+// stranger with a thousand addresses fills journals with no more than that, and the
+// memory of folds, which keep each id for hours.
 func DefaultLimits() Limits {
 	return Limits{
 		Sights:    publicapi.Limit{PerMinute: 600, Burst: 600},
 		Clicks:    publicapi.Limit{PerMinute: 120, Burst: 120},
 		Bookmarks: publicapi.Limit{PerMinute: 60, Burst: 60},
 		Refuse:    publicapi.Limit{PerMinute: 6_000, Burst: 6_000},
+
+		Unverified: publicapi.Limit{PerMinute: 600, Burst: 600},
 	}
 }
 
@@ -43,6 +56,8 @@ type hygiene struct {
 	dataCentre func(netip.Addr) bool
 
 	sights, clicks, bookmarks, refuse *publicapi.Limiter
+
+	unverified *rate.Limiter // of all addresses together
 }
 
 func newHygiene(c Config) *hygiene {
@@ -56,6 +71,8 @@ func newHygiene(c Config) *hygiene {
 		clicks:    publicapi.NewLimiter(l.Clicks),
 		bookmarks: publicapi.NewLimiter(l.Bookmarks),
 		refuse:    publicapi.NewLimiter(l.Refuse),
+
+		unverified: rate.NewLimiter(rate.Limit(float64(l.Unverified.PerMinute)/60), l.Unverified.Burst),
 	}
 }
 
@@ -76,6 +93,12 @@ func (h *hygiene) admit(kind journal.Kind, r *http.Request, now time.Time) (mark
 		marks |= journal.SuspectDataCentre
 	}
 	return marks, nil
+}
+
+// mayGoUnproven reports whether an event that nothing proves is journaled. One with
+// a mark counts for nothing, so that it would only take room.
+func (h *hygiene) mayGoUnproven(marks journal.Suspect, now time.Time) bool {
+	return marks == 0 && h.unverified.AllowN(now, 1)
 }
 
 func (h *hygiene) limiter(kind journal.Kind) *publicapi.Limiter {

@@ -1,6 +1,7 @@
 package track_test
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
@@ -104,8 +105,48 @@ func click(n *node, address string, i int) answer {
 	return n.askAs(address, browser, "GET", n.beacon([]token.Event{token.Click, token.CTA}[i%2], filled(i)), "")
 }
 
-func unfold(n *node, address string, _ int) answer {
-	return n.askAs(address, browser, "POST", track.DogearPath, dogear("unfold", ""))
+func unfold(n *node, address string, i int) answer {
+	folded := n.ring.MintFold(slot(), time.Now().Add(-time.Duration(i)*time.Millisecond))
+	return n.askAs(address, browser, "POST", track.DogearPath, dogear("unfold", folded))
+}
+
+// Unfolds that nothing proves come into the journal only from an address that does
+// not look suspect, and not without end from all of them together. Those with a proof
+// are not held up by them.
+func TestUnprovenUnfoldsAreBounded(t *testing.T) {
+	limits := track.DefaultLimits()
+	unproven := func(n *node, i int) {
+		t.Helper()
+		address := fmt.Sprintf("203.0.%d.%d", 113+i/250, i%250)
+		n.want("unfold", n.askAs(address, browser, "POST", track.DogearPath, dogear("unfold", "")), 204, "")
+	}
+	check := func(n *node, written int, dropped float64) {
+		t.Helper()
+		if got := n.kinds()[journal.Unfold]; got != written || n.counted("unfold", "dropped") != dropped {
+			t.Errorf("%d were written, want %d; %v dropped, want %v", got, written, n.counted("unfold", "dropped"), dropped)
+		}
+	}
+	t.Run("one address", func(t *testing.T) {
+		inBubble(t, func(n *node, _ *memory.Log) {
+			for range limits.Bookmarks.Burst + 3 {
+				unproven(n, 0)
+			}
+			check(n, limits.Bookmarks.Burst, 3)
+		})
+	})
+	t.Run("many addresses", func(t *testing.T) {
+		inBubble(t, func(n *node, _ *memory.Log) {
+			for i := range limits.Unverified.Burst + 3 {
+				unproven(n, i)
+			}
+			check(n, limits.Unverified.Burst, 3)
+			n.want("with a proof", unfold(n, reader, 1), 204, "")
+			time.Sleep(time.Minute / time.Duration(limits.Unverified.PerMinute)) // of the bubble
+			unproven(n, 1)
+			unproven(n, 2)
+			check(n, limits.Unverified.Burst+2, 4)
+		})
+	})
 }
 
 // Who asks without end is refused, whatever it is that is asked for, alone, and not

@@ -14,6 +14,7 @@ const (
 	outcomeSuspect     = "suspect"     // durable, and counts for nothing
 	outcomeRepeat      = "repeat"      // had been durable, or has become so by another request
 	outcomeUnknown     = "unknown"     // an unfold of what the catalog never had
+	outcomeDropped     = "dropped"     // an unfold without proof, from an address or at a time with too many
 	outcomeUnavailable = "unavailable" // the journal did not take it
 	outcomeFailed      = "failed"      // our mistake, or the reader has gone while waiting for another's write
 )
@@ -32,7 +33,7 @@ func NewMetrics() *Metrics {
 	}
 	return &Metrics{
 		events: counter("events_total", "Events that browsers told, by what became of them: counted, suspect, repeat, "+
-			"unknown, unavailable, failed, or why the token was not believed.", "event", "outcome"),
+			"unknown, dropped, unavailable, failed, or why the token was not believed.", "event", "outcome"),
 		suspects: counter("suspects_total", "Events that were journaled as suspect, by mark; one may have several.", "mark"),
 	}
 }

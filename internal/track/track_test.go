@@ -143,6 +143,8 @@ func TestStatuses(t *testing.T) {
 			"too large":              {"POST", path, edit(`"https:`, `"`+strings.Repeat("u", 16<<10)), 413, "too_large", ""},
 			"slot with a control":    {"POST", path, strings.Replace(dogear("unfold", ""), `"sidebar-1"`, `"a\u0000"`, 1), 400, "wrong_field", "slotId"},
 			"slot of 256 bytes":      {"POST", path, strings.Replace(dogear("unfold", ""), `"sidebar-1"`, `"`+strings.Repeat("\U0001F56E", 64)+`"`, 1), 400, "wrong_field", "slotId"},
+			"slot with a space":      {"POST", path, strings.Replace(dogear("unfold", ""), `"sidebar-1"`, `"sidebar 1"`, 1), 400, "wrong_field", "slotId"},
+			"fold with such a slot":  {"POST", path, edit(`"sidebar-1"`, `"サイド"`), 400, "wrong_field", "slotId"},
 			"unfold of what is not":  {"POST", path, strings.Replace(dogear("unfold", ""), `"ryokan"`, `"never"`, 1), 204, "", ""},
 			"unfold at another pub":  {"POST", path, strings.Replace(dogear("unfold", ""), `"blog"`, `"others"`, 1), 204, "", ""},
 			"slot that is no string": {"POST", path, edit(`"sidebar-1"`, `1`), 400, "wrong_field", "slotId"},
