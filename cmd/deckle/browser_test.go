@@ -197,6 +197,9 @@ func only(template string) func(string, string) (string, string) {
 // The demo as a person sees it: bids decided on the server, in a real page.
 func TestDemoInBrowser(t *testing.T) {
 	d := startDemo(t, sim.Options{Latency: sim.Latency{Prebid: 80 * time.Millisecond, Origin: 40 * time.Millisecond}}, nil)
+	if err := stocked(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
 	b := browser.Start(t)
 	for name, view := range map[string]browser.View{"desktop": browser.Desktop(), "phone": browser.Phone()} {
 		p := b.Open(t, d.url+sim.SampleArticle, view)

@@ -27,6 +27,9 @@ const (
 // met by chance; it pauses the campaign, and at the next page the bookmark is gone.
 func TestFoldedCornerComesBack(t *testing.T) {
 	d := startDemo(t, sim.Options{}, nil)
+	if err := stocked(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
 	b := browser.Start(t)
 	reader := b.Open(t, d.url+sim.SampleArticle, browser.Desktop())
 	reader.WaitFor(placedIn + `?.querySelector('.slot .page')`)
