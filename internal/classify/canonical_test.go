@@ -31,6 +31,7 @@ func TestCanonical(t *testing.T) {
 		"https://a.test/?id=1&ref=2&from=3":      "https://a.test/?id=1&ref=2&from=3", // these can choose a page
 		"https://a.test/utm_source=x?mtm_kwd=x":  "https://a.test/utm_source=x",
 		"HTTP://A.test:80/%7Ea/../b":             "HTTP://A.test:80/%7Ea/../b",
+		"https://a.test/100%?50%&utm_id=%#%":     "https://a.test/100%?50%",
 		"/x?_ga=1":                               "/x",
 	} {
 		if got := classify.Canonical(url); got != want {

@@ -78,6 +78,7 @@ func TestValidEvents(t *testing.T) {
 		"free without leases": func(e *journal.Event) { e.Price, e.Leases = 0, nil },
 		"dog-eared":           func(e *journal.Event) { e.Price, e.Leases, e.Dogeared = 0, nil, true },
 		"suspect":             func(e *journal.Event) { e.Suspect = 7 },
+		"bare percent":        func(e *journal.Event) { e.URL = "https://garden.example/100%" },
 		"http":                func(e *journal.Event) { e.URL = "http://garden.example" },
 		"no category":         func(e *journal.Event) { e.Category = "" },
 		"longest":             func(e *journal.Event) { e.Site, e.URL = strings.Repeat("s", 64), "https://"+strings.Repeat("u", 2_040) },

@@ -196,11 +196,22 @@ func (s *Server) admit(q *Question, origin string) error {
 }
 
 // hostOf is the host of an absolute URL as a browser writes it, without its port.
+// Only the origin is looked at: browsers show pages whose paths are no escaped text,
+// "/100%" for one.
 func hostOf(address string) (string, error) {
-	u, err := url.Parse(address)
-	web := strings.HasPrefix(address, "https://") || strings.HasPrefix(address, "http://")
-	if err != nil || !web || u.Host == "" || u.User != nil || strings.ContainsFunc(address, unicode.IsControl) {
-		return "", publicapi.Wrong("url", "must be an absolute http or https URL without credentials")
+	wrong := publicapi.Wrong("url", "must be an absolute http or https URL without credentials")
+	scheme, rest, _ := strings.Cut(address, "://")
+	if scheme != "https" && scheme != "http" || strings.ContainsFunc(address, unicode.IsControl) {
+		return "", wrong
+	}
+	authority := rest
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		authority = rest[:i]
+	}
+	// A backslash, which browsers take for a slash, is in no host.
+	u, err := url.Parse(scheme + "://" + authority)
+	if err != nil || u.Hostname() == "" || u.User != nil {
+		return "", wrong
 	}
 	return strings.ToLower(strings.TrimSuffix(u.Hostname(), ".")), nil
 }

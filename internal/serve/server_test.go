@@ -1,12 +1,15 @@
 package serve_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -73,6 +76,13 @@ func TestRefusals(t *testing.T) {
 		{name: "no URL", body: with(batch{"url": "yukiblog.jp/a"}), status: 400, reason: "wrong_field", field: "url"},
 		{name: "another scheme", body: with(batch{"url": "ftp://yukiblog.jp/a"}), status: 400, reason: "wrong_field", field: "url"},
 		{name: "credentials", body: with(batch{"url": "https://a:b@yukiblog.jp/a"}), status: 400, reason: "wrong_field", field: "url"},
+		{name: "credentials that are empty", body: with(batch{"url": "https://@yukiblog.jp/a"}), status: 400, reason: "wrong_field", field: "url"},
+		{name: "credentials behind a backslash", body: with(batch{"url": `https://evil.example\@yukiblog.jp/a`}), status: 400, reason: "wrong_field", field: "url"},
+		{name: "a backslash for a slash", body: with(batch{"url": `https://evil.example\.yukiblog.jp/a`}), status: 400, reason: "wrong_field", field: "url"},
+		{name: "no host", body: with(batch{"url": "https:///yukiblog.jp"}), status: 400, reason: "wrong_field", field: "url"},
+		{name: "a port alone", body: with(batch{"url": "https://:443/"}), status: 400, reason: "wrong_field", field: "url"},
+		{name: "no number for a port", body: with(batch{"url": "https://yukiblog.jp:a/"}), status: 400, reason: "wrong_field", field: "url"},
+		{name: "an escape in the host", body: with(batch{"url": "https://yukiblog%2ejp/"}), status: 400, reason: "wrong_field", field: "url"},
 		{name: "a control character", body: with(batch{"url": "https://yukiblog.jp/\u0085"}), status: 400, reason: "wrong_field", field: "url"},
 		{name: "201 pins", body: with(batch{"pins": pins(many(201, func(i int) string { return fmt.Sprintf("s%d c", i) })...)}), status: 400, reason: "wrong_field", field: "pins"},
 		{name: "a pin without a slot", body: with(batch{"pins": pins(" c")}), status: 400, reason: "missing_field", field: "pins[0].slotId"},
@@ -89,6 +99,9 @@ func TestRefusals(t *testing.T) {
 		{name: "unknown pub", body: with(batch{"pub": "nobody"}), status: 404, reason: "unknown_pub", field: "pub"},
 		{name: "a site without hosts", body: with(batch{"pub": "other"}), status: 404, reason: "unknown_pub", field: "pub"},
 		{name: "another host", body: with(batch{"url": "https://evil.example/a"}), status: 403, reason: "page_host"},
+		{name: "the host in another's path", body: with(batch{"url": "https://evil.example/@yukiblog.jp/%"}), status: 403, reason: "page_host"},
+		{name: "the host in another's query", body: with(batch{"url": "https://evil.example?@yukiblog.jp"}), status: 403, reason: "page_host"},
+		{name: "the host in another's fragment", body: with(batch{"url": "https://evil.example#@yukiblog.jp"}), status: 403, reason: "page_host"},
 		{name: "a host below", body: with(batch{"url": "https://a.yukiblog.jp/a"}), status: 403, reason: "page_host"},
 		{name: "another origin", body: valid, status: 403, reason: "origin", header: []string{"Origin", "https://evil.example"}},
 		{name: "an opaque origin", body: valid, status: 403, reason: "origin", header: []string{"Origin", "null"}},
@@ -243,6 +256,55 @@ func TestRateLimit(t *testing.T) {
 	}
 }
 
+// Who announces a body and sends none is told at once what does not depend on it.
+func TestNoAnswerWaitsForABody(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.config()
+	c.Limit = publicapi.Limit{PerMinute: 1, Burst: 1}
+	limited := serve.New(c, serve.NewMetrics())
+	api := publicapi.New(publicapi.NewMetrics(), slog.New(slog.DiscardHandler))
+	limiting := serve.Endpoint(api, func() *serve.Server { return limited })
+	post(limiting, ask(sidebar)) // takes the one that there is
+	const length = "Content-Length: 10\r\n"
+	for _, c := range []struct {
+		handler http.Handler
+		method  string
+		header  string
+		status  int
+	}{
+		{w.handler(), "PUT", length, 405},
+		{w.handler(), "OPTIONS", length, 204},
+		{w.handler(), "POST", length, 415},
+		{w.handler(), "POST", "Content-Type: text/plain\r\nContent-Length: 65537\r\n", 413},
+		{limiting, "POST", length, 429},
+		{serve.Endpoint(api, func() *serve.Server { return nil }), "POST", length, 503},
+	} {
+		t.Run(strconv.Itoa(c.status), func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(c.handler)
+			defer server.Close()
+			conn, err := net.Dial("tcp", server.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			if err := conn.SetDeadline(time.Now().Add(5 * time.Second)); err != nil { // half of what a body has
+				t.Fatal(err)
+			}
+			fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: x\r\n%s\r\n", c.method, serve.BatchPath, c.header)
+			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			if resp.StatusCode != c.status {
+				t.Error(resp.Status)
+			}
+		})
+	}
+}
+
 func TestNothingIsReservedForWhoHasGone(t *testing.T) {
 	w := newWorld(t)
 	gone, cancel := context.WithCancel(t.Context())
@@ -283,6 +345,10 @@ func TestQueryIsNotKept(t *testing.T) {
 		"https://yukiblog.jp/a#hana":            "https://yukiblog.jp/a",
 		"https://yukiblog.jp?user=hana#x":       "https://yukiblog.jp",
 		"http://www.yukiblog.jp:8080/a/%3f?x=1": "http://www.yukiblog.jp:8080/a/%3f",
+		"https://yukiblog.jp/100%":              "https://yukiblog.jp/100%",
+		"https://yukiblog.jp/%zz/?50%#100%":     "https://yukiblog.jp/%zz/",
+		"https://yukiblog.jp#100%":              "https://yukiblog.jp",
+		"https://YukiBlog.JP./a:b@c":            "https://YukiBlog.JP./a:b@c",
 	} {
 		a, _ := w.ask(ask(sidebar, batch{"url": address}))
 		winner := a.Seatbid[0].Winner
