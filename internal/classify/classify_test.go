@@ -131,12 +131,64 @@ func TestRules(t *testing.T) {
 			t.Errorf("%s: classified at %v, want now", url, got.At)
 		}
 	}
-	// The next revision of the site has other rules, and another site none.
-	if got, _ := cl.Page(site("/food/** 1"), "https://yukiblog.jp/food/sushi", now); short(got)[0] != "1 1 rule" {
-		t.Errorf("by new rules: %v", got)
-	}
+	// Another site has other rules.
 	if got, ok := cl.Page(&catalog.Site{ID: "other"}, "https://yukiblog.jp/food/sushi", now); ok {
 		t.Errorf("on another site: %v", got)
+	}
+}
+
+// Until the rules of an edit are compiled, nobody waits: the ones before go on. Who still
+// has the snapshot before goes by its rules, and both stay compiled.
+func TestRulesAreEdited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cl := classify.New(memory.NewKV(), full(t), classify.Config{})
+		is := func(s *catalog.Site, want string) {
+			t.Helper()
+			if got, _ := cl.Page(s, "https://yukiblog.jp/food/sushi", time.Now()); len(got.Categories) != 1 || short(got)[0] != want+" 1 rule" {
+				t.Errorf("categories %v, want %s", short(got), want)
+			}
+		}
+		before, after := site("/x/** 3", "/food/** 7"), site("/food/** 1")
+		is(before, "7")
+		is(after, "7") // whoever asks first cannot have had them compiled
+		synctest.Wait()
+		is(after, "1")
+		is(before, "7")
+		synctest.Wait()
+		is(after, "1")
+		third := site("/food/** 6")
+		is(third, "1")
+		synctest.Wait()
+		is(third, "6")
+		if got, ok := cl.Page(site(), "https://yukiblog.jp/food/sushi", time.Now()); ok {
+			t.Errorf("rules that were taken away: %v", short(got))
+		}
+	})
+}
+
+// How long the first page after an edit waits, and the first of all.
+func BenchmarkEditedRules(b *testing.B) {
+	for _, n := range []int{10, 100, 1000} {
+		revision := func(i int) *catalog.Site {
+			s := site()
+			for j := range n {
+				s.CategoryRules = append(s.CategoryRules, catalog.CategoryRule{Path: fmt.Sprintf("/section-%d/*/topic-%d/**", j, i), Categories: []string{"7"}})
+			}
+			return s
+		}
+		b.Run(fmt.Sprint(n, " rules"), func(b *testing.B) {
+			cl := classify.New(memory.NewKV(), full(b), classify.Config{})
+			start := time.Now()
+			cl.Page(revision(0), page, start)
+			first := time.Since(start)
+			for i := 1; b.Loop(); i++ {
+				b.StopTimer()
+				next := revision(i)
+				b.StartTimer()
+				cl.Page(next, page, start)
+			}
+			b.ReportMetric(float64(first.Microseconds()), "µs/first")
+		})
 	}
 }
 
