@@ -302,7 +302,7 @@ func advertisers() editor {
 				choose(s, catalog.KindPublisher, "Publisher", "Choose a publisher"),
 			}}, {Legend: "Budget", Fields: []field{
 				{Name: "dailyBudget", Label: "Budget of a day", Kind: "number", Range: budgetRange, Unit: v.Get("currency")},
-				{Name: "timeZone", Label: "Time zone", Kind: "text", Help: "Like Europe/Berlin: when its days begin and end."},
+				{Name: "timeZone", Label: "Time zone", Kind: "text", Help: "Like Europe/Berlin: when its days begin and end. A change may begin another day at once, with its daily budgets whole again."},
 			}}}
 		},
 		values: func(e catalog.Entity) url.Values {
