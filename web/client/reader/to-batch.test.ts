@@ -1,7 +1,7 @@
 import {afterEach, expect, test} from 'vitest';
 import {toBatch} from './to-batch.ts';
 import {toJSON} from './to-json.ts';
-import type {Memory, Pin} from './types.ts';
+import type {Memory, Pin, Seen} from './types.ts';
 
 const NOTHING: Memory = {pins: [], seen: {}, recent: []};
 const pin = (n: number): Pin => ({
@@ -36,6 +36,28 @@ test('it stays within the contract’s limits', () => {
     'https://yuki.example/a',
   ]);
   expect(batch.pins[0].slotId).toBe('s0'); // the newest
+});
+
+test('counts give way where a batch is too large, the oldest first, and pins never', () => {
+  const long = (prefix: string, n: number) => `${prefix}${n}`.padEnd(64, '-');
+  const pins = Array.from({length: 200}, (_, n) => ({
+    ...pin(n),
+    slotId: long('s', n),
+    creativeId: long('c', n),
+  }));
+  const imp = {w: 1000, h: 1000, find: () => null};
+  const imps = Array.from({length: 40}, (_, n) => ({...imp, id: long('i', n)}));
+  const recent = Array.from({length: 40}, (_, n) => long('k', n));
+  const seen: Record<string, Seen> = {};
+  for (let n = 0; n < 500; n++) seen[long('c', n)] = {h: 100, d: 100, w: 100};
+  const href = `https://yuki.example/${'a'.repeat(2000)}`;
+  const body = toBatch('p', href, imps, {pins, seen, recent});
+  const batch = JSON.parse(body);
+  expect(new TextEncoder().encode(body).length).toBeLessThan(65_536);
+  expect([batch.pins.length, batch.imp.length, batch.recent.length]).toEqual([200, 40, 40]);
+  const kept = Object.keys(batch.seen);
+  expect(kept.length).toBeGreaterThan(100);
+  expect(kept).toEqual(Object.keys(seen).slice(-kept.length));
 });
 
 const prototype = Array.prototype as {toJSON?: unknown};

@@ -5,22 +5,33 @@ import type {Imp, Memory} from './types.ts';
 const MAX_IMPS = 40;
 const MAX_PINS = 200;
 const MAX_URL = 2048;
+const MAX_BODY = 65_536;
 
-/** The body of a batch for these slots. Of too many pins the newest go along. */
+/**
+ * The body of a batch for these slots. Of too many pins the newest go along; of
+ * counts, as many of the latest as there is room for. All of it is ASCII.
+ */
 export const toBatch = (
   pub: string,
   href: string,
   imps: readonly Imp[],
   {pins, seen, recent}: Memory,
-): string =>
-  toJSON({
-    pub,
-    url: toURL(href),
-    imp: imps.slice(0, MAX_IMPS).map(({id, w, h}) => ({id, w, h})),
-    pins: pins.slice(0, MAX_PINS).map(({slotId, creativeId}) => ({slotId, creativeId})),
-    seen,
-    recent,
-  });
+): string => {
+  const counts = {...seen};
+  for (;;) {
+    const body = toJSON({
+      pub,
+      url: toURL(href),
+      imp: imps.slice(0, MAX_IMPS).map(({id, w, h}) => ({id, w, h})),
+      pins: pins.slice(0, MAX_PINS).map(({slotId, creativeId}) => ({slotId, creativeId})),
+      seen: counts,
+      recent,
+    });
+    const oldest = Object.keys(counts).slice(0, 50);
+    if (body.length < MAX_BODY || !oldest.length) return body;
+    for (const id of oldest) delete counts[id];
+  }
+};
 
 /** The page's address without its fragment, and without its query where it is too long. */
 export const toURL = (href: string): string => {

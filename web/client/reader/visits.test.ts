@@ -39,6 +39,14 @@ test('campaigns are recent for 15 seconds, all of one page', async () => {
   expect(await rows('deckle', 'recent')).toHaveLength(1);
 });
 
+test('of too many campaigns and creatives the latest are told', async () => {
+  const {win} = createStorage();
+  for (let n = 0; n < 50; n++) await rememberVisit(win, visit(`c${n}`), NOW + n);
+  const {seen, recent} = await readVisits(win, NOW + 50);
+  expect([recent.length, recent[0], recent[39]]).toEqual([40, 'k-c10', 'k-c49']);
+  expect([Object.keys(seen)[0], Object.keys(seen)[49]]).toEqual(['c0', 'c49']); // not c0, c1, c10
+});
+
 test('what is older than a week is deleted', async () => {
   const {win, rows} = createStorage();
   await rememberVisit(win, visit('a'), NOW);

@@ -15,8 +15,12 @@ const WEEK_MS = 7 * DAY_MS;
 const MAX_TIMES = 100;
 /** What a batch may carry. */
 const MAX_CREATIVES = 500;
+const MAX_RECENT = 40;
 
-/** What this browser has seen, as the batch says it; empty where nothing is kept. */
+/**
+ * What this browser has seen, as the batch says it, the latest last; empty where
+ * nothing is kept.
+ */
 export interface Visits {
   readonly seen: Record<string, Seen>;
   readonly recent: string[];
@@ -34,8 +38,10 @@ export const readVisits = async (win: Window, now: number): Promise<Visits> => {
     recent: (rows?.recent ?? [])
       .filter(isRecord)
       .filter((row) => isRecent(row, now))
+      .sort((a, b) => (a.at as number) - (b.at as number))
       .map(({campaignId}) => campaignId)
-      .filter(isId),
+      .filter(isId)
+      .slice(-MAX_RECENT),
   };
 };
 
@@ -43,16 +49,18 @@ const isRecent = ({at}: Record<string, unknown>, now: number): boolean =>
   typeof at === 'number' && at <= now && at > now - RECENT_MS;
 
 const countSeen = (rows: unknown[], now: number): Record<string, Seen> => {
-  const counts: [string, Seen][] = [];
+  const counts: [string, Seen, last: number][] = [];
   for (const row of rows) {
     if (!isRecord(row) || !isId(row.creativeId)) continue;
     const times = readTimes(row.times, now);
     const within = (ms: number) => times.filter((at) => at > now - ms).length;
     if (times.length) {
-      counts.push([row.creativeId, {h: within(HOUR_MS), d: within(DAY_MS), w: times.length}]);
+      const seen = {h: within(HOUR_MS), d: within(DAY_MS), w: times.length};
+      counts.push([row.creativeId, seen, Math.max(...times)]);
     }
   }
   const seen: Record<string, Seen> = Object.create(null);
+  counts.sort((a, b) => a[2] - b[2]);
   for (const [id, count] of counts.slice(-MAX_CREATIVES)) seen[id] = count;
   return seen;
 };
