@@ -391,6 +391,12 @@ func TestWhoGetsLeases(t *testing.T) {
 		w.eventually(5*time.Second, "the lease is given back", func() bool { return m.line(campDay).Leases == 0 })
 		w.put(campaign("autumn", "inn", 100_000, 0))
 		w.leased(m, campDay)
+		suspended := advertiser("inn", 1_000_000)
+		suspended.Status = catalog.Suspended
+		w.put(suspended)
+		w.eventually(5*time.Second, "those of a suspended advertiser are given back", func() bool {
+			return m.line(campDay).Leases == 0 && m.line(innDay).Leases == 0
+		})
 	})
 }
 

@@ -2,14 +2,17 @@ package budget_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"deckle"
 	"deckle/internal/budget"
+	"deckle/internal/journal"
 	"deckle/internal/obs"
 	"deckle/internal/store"
 	"deckle/internal/store/memory"
@@ -70,9 +73,101 @@ func TestNodeThatWasTakenForGone(t *testing.T) {
 		w.put(campaign("autumn", "inn", 300_000, 0))
 		w.eventually(20*time.Second, "it is one of us again", func() bool {
 			a, ok := cut.reserve("autumn", 1000)
-			return ok && a.leases[0] != kept[0].leases[0]
+			return ok && incarnation(a.leases[0]) != incarnation(kept[0].leases[0])
 		})
 	})
+}
+
+// incarnation is which start of which node took a lease.
+func incarnation(lease string) string {
+	id, _, _ := strings.Cut(lease, ".")
+	return id
+}
+
+// A node that begins anew while a lease is being taken does not use that one: others may
+// have sealed it.
+func TestNodeThatBeginsAnewWhileItTakesALease(t *testing.T) {
+	t.Parallel()
+	for name, with := range map[string]func(*parts, *slowLine){
+		"while it is written":   func(p *parts, s *slowLine) { p.kv = s.bucket },
+		"while it is journaled": func(p *parts, s *slowLine) { p.journal = s.journal },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, func(w *world) {
+				w.inn(1_000_000, 100_000, 0)
+				slow := &slowLine{name: campDay, taken: make(chan struct{}), goOn: make(chan struct{})}
+				p := parts{incarnation: "first"}
+				with(&p, slow)
+				m := w.start(p)
+				defer m.stop()
+				<-slow.taken
+				e, err := w.leases.Get(w.ctx, "node/first")
+				if err != nil {
+					w.Fatal(err)
+				}
+				gone := fmt.Appendf(nil, `{"v":1,"ended":%d}`, time.Now().UnixMilli())
+				if _, err := w.leases.Put(w.ctx, "node/first", gone, e.Revision); err != nil {
+					w.Fatal(err)
+				}
+				time.Sleep(20 * time.Second) // its next sign of life
+				close(slow.goOn)
+				w.eventually(time.Minute, "it reserves", func() bool {
+					a, ok := m.reserve("autumn", 1000)
+					for _, lease := range a.leases {
+						if incarnation(lease) == "first" {
+							w.Fatalf("from %v, taken before it began anew", a.leases)
+						}
+					}
+					return ok
+				})
+			})
+		})
+	}
+}
+
+// A slowLine is a line whose first lease is taken at once, which takes long to be told.
+type slowLine struct {
+	name        string
+	taken, goOn chan struct{}
+	once        sync.Once
+}
+
+func (s *slowLine) wait() {
+	s.once.Do(func() {
+		close(s.taken)
+		<-s.goOn
+	})
+}
+
+func (s *slowLine) bucket(kv store.KV) store.KV { return slowLineKV{kv, s} }
+
+type slowLineKV struct {
+	store.KV
+	*slowLine
+}
+
+func (k slowLineKV) Put(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
+	written, err := k.KV.Put(ctx, key, value, revision)
+	if key == k.name {
+		k.wait()
+	}
+	return written, err
+}
+
+func (s *slowLine) journal(j budget.Journal) budget.Journal { return slowLineJournal{j, s} }
+
+type slowLineJournal struct {
+	budget.Journal
+	*slowLine
+}
+
+func (j slowLineJournal) Append(ctx context.Context, events ...journal.Event) (store.Seq, error) {
+	seq, err := j.Journal.Append(ctx, events...)
+	if events[0].Kind == journal.Lease && events[0].Line == j.name {
+		j.wait()
+	}
+	return seq, err
 }
 
 // A short outage takes nothing from a node: it goes on with its leases, and what it has
@@ -202,7 +297,7 @@ func TestForgottenLeases(t *testing.T) {
 func TestUnknownForms(t *testing.T) {
 	t.Parallel()
 	for _, value := range []string{
-		"", "x", "[]", "{}", `{"v":2,"settled":0}`, `{"v":1,"settled":0,"owner":"new"}`, `{"v":1,"settled":-1}`,
+		"", "x", "[]", "{}", `{"v":2,"settled":0}`, `{"v":1,"settled":0,"owner":"new"}`, `{"v":1,"settled":-1}`, `{"v":1,"settled":0,"outside":-1}`, `{"v":1,"settled":9223372036854775807,"outside":1}`,
 		`{"v":1,"settled":0,"leases":[{"id":"a","node":"b","amount":0}]}`,
 		`{"v":1,"settled":9223372036854775807,"leases":[{"id":"a","node":"b","amount":1}]}`,
 		`{"v":1,"settled":0,"settled":5}`, `{"v":1,"settled":0}{}`,
