@@ -277,7 +277,7 @@ func (c *Catalog) leave(ctx context.Context, site, creative string, version uint
 	if err != nil {
 		return Approvals{}, err
 	}
-	if d.approvals.decision(version) != nil || slices.Contains(d.approvals.Refused, d.content) {
+	if d.approvals.decision(version) != nil || d.approvals.refuses(d.content) {
 		return d.approvals.public(d.pair), nil
 	}
 	next := *d.approvals
@@ -337,7 +337,7 @@ func (c *Catalog) readApprovals(ctx context.Context, p pair) (*storedApprovals, 
 // decide writes a decision. One that has been taken already is left as it is.
 func (c *Catalog) decide(ctx context.Context, d deciding, a Approval, w Write) (Approvals, error) {
 	old := d.approvals.decision(a.Version)
-	known := a.Via != ByHand || slices.Contains(d.approvals.Refused, a.Content) == (a.State == Rejected)
+	known := a.Via != ByHand || d.approvals.refuses(a.Content) == (a.State == Rejected)
 	if old != nil && old.State == a.State && known {
 		return d.approvals.public(d.pair), nil
 	}

@@ -258,6 +258,7 @@ func (im *importing) hasChildren(publisher string) bool {
 // decide finds the decisions that are not as the document has them.
 func (im *importing) decide(approvals []DocumentApproval) {
 	seen := map[pair]bool{}
+	var left []Step // what the campaign refuses already
 	for i, a := range approvals {
 		p := im.problems.below(fmt.Sprintf("approvals[%d]", i))
 		_, onSite := im.find(KindSite, a.Site)
@@ -282,16 +283,38 @@ func (im *importing) decide(approvals []DocumentApproval) {
 			p.add(problem.Field, problem.Remedy, "%s", problem.Msg)
 		}
 		present := im.s.Approvals(a.Site, a.Creative)
-		switch state := present.State(creative.Version); {
-		case a.State == Pending && (state != Pending || im.s.refuses(a.Site, a.Creative, creative.Campaign, creative.hash())):
-			continue
-		case a.State != Pending && state == a.State:
-			continue
-		}
-		im.diff.Steps = append(im.diff.Steps, Step{
+		step := Step{
 			Key: approvalKey(a.Site, a.Creative), What: what, approval: a, content: creative.hash(),
 			campaign: creative.Campaign, decided: present.Revision, byHand: byHand(present.Decisions),
-		})
+		}
+		switch state := present.State(creative.Version); {
+		case a.State != Pending && state == a.State, a.State == Pending && state != Pending:
+		case a.State != Pending:
+			im.diff.Steps = append(im.diff.Steps, step)
+		case im.s.approvals[a.Site][a.Creative].refuses(step.content):
+		case im.s.trust[pair{a.Site, creative.Campaign}].refuses(step.content):
+			left = append(left, step)
+		default:
+			im.diff.Steps = append(im.diff.Steps, step)
+		}
+	}
+	im.leave(left)
+}
+
+// leave adds the steps that leave to a person what the campaign refuses already, where
+// the document itself ends that: what it approves the campaign refuses no longer.
+func (im *importing) leave(steps []Step) {
+	type content struct{ site, campaign, hash string }
+	approved := map[content]bool{}
+	for _, s := range im.diff.Steps {
+		if s.What == stepApprove {
+			approved[content{s.approval.Site, s.campaign, s.content}] = true
+		}
+	}
+	for _, s := range steps {
+		if approved[content{s.approval.Site, s.campaign, s.content}] {
+			im.diff.Steps = append(im.diff.Steps, s)
+		}
 	}
 }
 

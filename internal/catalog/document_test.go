@@ -492,6 +492,32 @@ func TestApplyApprovesNoCopies(t *testing.T) {
 	}
 }
 
+// What a document leaves to a person stays so where the campaign refuses the content
+// already, and the document ends that by approving it in another creative.
+func TestApplyLeavesWhatTheCampaignRefused(t *testing.T) {
+	inWorld(t, catalog.Config{}, func(w *world) {
+		w.example()
+		w.reject("blog", "ryokan", 1)
+		d := &catalog.Document{Sites: []*catalog.Site{exampleSite("blog")}}
+		d.Sites[0].AutoApprove = true
+		for _, state := range []catalog.State{catalog.Pending, catalog.Approved} {
+			e := exampleCreative()
+			e.ID = string(state)
+			d.Creatives = append(d.Creatives, e)
+			d.Approvals = append(d.Approvals, catalog.DocumentApproval{Site: "blog", Creative: e.ID, State: state})
+		}
+		w.apply(d)
+		for _, a := range d.Approvals {
+			if got := w.settled().Approvals("blog", a.Creative); got.State(1) != a.State {
+				t.Errorf("%s is decided as %+v", a.Creative, got.Decisions)
+			}
+		}
+		if got := w.apply(d); len(got) > 0 {
+			t.Errorf("importing it again would do %q", got)
+		}
+	})
+}
+
 // Nobody's edit is approved unseen, however late it comes.
 func TestApplyApprovesOnlyWhatTheDocumentHas(t *testing.T) {
 	inWorld(t, catalog.Config{}, func(w *world) {

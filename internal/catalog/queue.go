@@ -146,7 +146,7 @@ func (c *Catalog) approveItself(ctx context.Context, w Waiting) error {
 		return err
 	}
 	trust, err := c.readTrust(ctx, w.Site, w.Campaign)
-	if err != nil || refuses(d.approvals, trust, d.content) {
+	if err != nil || d.approvals.refuses(d.content) || trust.refuses(d.content) {
 		return err
 	}
 	if site.Entity.(*Site).AutoApprove {

@@ -30,14 +30,21 @@ type trustAnchor struct {
 	Creative string    `json:"creative"` // whose approval made it
 }
 
-// refuses reports whether a person has rejected a content. a and t may be nil.
-func refuses(a *storedApprovals, t *storedTrust, content string) bool {
-	return a != nil && slices.Contains(a.Refused, content) || t != nil && slices.Contains(t.Refused, content)
+// refuses reports whether a person has rejected a content in the creative itself. a may
+// be nil.
+func (a *storedApprovals) refuses(content string) bool {
+	return a != nil && slices.Contains(a.Refused, content)
+}
+
+// refuses reports whether a person has rejected a content in any creative of the
+// campaign. t may be nil.
+func (t *storedTrust) refuses(content string) bool {
+	return t != nil && slices.Contains(t.Refused, content)
 }
 
 // refuses reports whether a person has rejected a content of a creative on a site.
 func (s *Snapshot) refuses(site, creative, campaign, content string) bool {
-	return refuses(s.approvals[site][creative], s.trust[pair{site, campaign}], content)
+	return s.approvals[site][creative].refuses(content) || s.trust[pair{site, campaign}].refuses(content)
 }
 
 // refusals are the SHA-256 of contents, the last rejected at the end. They outlive
