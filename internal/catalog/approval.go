@@ -160,6 +160,15 @@ func (a *storedApprovals) decide(d Approval) *storedApprovals {
 	return next
 }
 
+// without is a without an automatic approval that should not have been given.
+func (a *storedApprovals) without(taken Approval, at time.Time) *storedApprovals {
+	next := &storedApprovals{Format: approvalsFormat, Refused: a.Refused, revision: a.revision}
+	next.Decisions = slices.DeleteFunc(slices.Clone(a.Decisions), func(d Approval) bool { return d.Version == taken.Version })
+	what := fmt.Sprintf("took back the approval of version %d (%s)", taken.Version, taken.Via)
+	next.History = note(a.History, Change{At: at, By: "deckle", What: what})
+	return next
+}
+
 func (a *storedApprovals) public(p pair) Approvals {
 	out := Approvals{Site: p.site, Creative: p.creative}
 	if a != nil {

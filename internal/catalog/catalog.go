@@ -23,6 +23,9 @@
 //     anchor the next version asks a person again.
 //   - a rejection: the anchor is withdrawn first, then the version rejected. In
 //     between nothing more is approved by that anchor.
+//   - an approval without a person: first the approval, then a look whether it is still
+//     due, and if not it is taken back. In between, what somebody rejects at that moment
+//     may be shown; a crash leaves it so.
 //   - a document: first a note of the contents that it rejects or leaves to a person,
 //     which no automatic approval passes; then parents before children, decisions
 //     (refusals before approvals), and last what is deleted. Every prefix is a valid

@@ -127,7 +127,9 @@ func (s *Snapshot) approvesItself(w Waiting) bool {
 }
 
 // approveItself asks the leader whether a version still needs no person, and
-// approves it.
+// approves it. A person may reject the content between the two, or the site or the
+// anchor may go: so it asks once more when the approval is written, and takes it back
+// if it should not be there. What a person rejects later finds it written.
 func (c *Catalog) approveItself(ctx context.Context, w Waiting) error {
 	by := Write{By: "deckle"}
 	d, err := c.begin(ctx, w.Site, w.Creative, by)
@@ -140,28 +142,61 @@ func (c *Catalog) approveItself(ctx context.Context, w Waiting) error {
 	if d.creative.Version != w.Version || d.creative.Campaign != w.Campaign || d.approvals.decision(w.Version) != nil {
 		return nil // the next snapshot knows
 	}
-	a := Approval{Version: w.Version, Content: d.content, State: Approved}
-	site, err := c.Get(ctx, KindSite, w.Site)
-	if err != nil {
+	a, ok, err := c.automatic(ctx, d)
+	if err != nil || !ok || d.approvals.refuses(d.content) {
 		return err
 	}
-	trust, err := c.readTrust(ctx, w.Site, w.Campaign)
-	if err != nil || d.approvals.refuses(d.content) || trust.refuses(d.content) {
-		return err
-	}
-	if site.Entity.(*Site).AutoApprove {
-		a.Via = BySite
-	} else {
-		a.Via, a.Anchor = ByAnchor, landingDomain(d.creative.LandingURL)
-		anchor, ok := trust.Domains[a.Anchor]
-		if !ok {
-			return nil
-		}
-		by.By = anchor.By
-	}
-	by.Revision = d.approvals.revision
+	by.By, by.Revision = a.By, d.approvals.revision
 	if _, err = c.decide(ctx, d, a, by); errors.Is(err, ErrConflict) {
 		return nil // somebody else was faster
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return persist(ctx, func(bool) error {
+		if _, ok, err := c.automatic(ctx, d); err != nil || ok {
+			return err
+		}
+		return c.takeBack(ctx, d)
+	})
+}
+
+// automatic is the approval of a version that needs no person, as the leader has its
+// site and the trust in its campaign now; false where a person is needed.
+func (c *Catalog) automatic(ctx context.Context, d deciding) (Approval, bool, error) {
+	a := Approval{Version: d.creative.Version, Content: d.content, State: Approved, By: "deckle", Via: BySite}
+	site, err := c.Get(ctx, KindSite, d.site)
+	if err != nil {
+		return a, false, err
+	}
+	trust, err := c.readTrust(ctx, d.site, d.creative.Campaign)
+	if err != nil || trust.refuses(d.content) {
+		return a, false, err
+	}
+	if site.Entity.(*Site).AutoApprove {
+		return a, true, nil
+	}
+	a.Via, a.Anchor = ByAnchor, landingDomain(d.creative.LandingURL)
+	anchor, ok := trust.Domains[a.Anchor]
+	a.By = anchor.By
+	return a, ok, nil
+}
+
+// takeBack withdraws an automatic approval, unless a person has decided since.
+func (c *Catalog) takeBack(ctx context.Context, d deciding) error {
+	for {
+		now, err := c.readApprovals(ctx, d.pair)
+		if err != nil {
+			return err
+		}
+		made := now.decision(d.creative.Version)
+		if made == nil || made.Via == ByHand || made.Content != d.content {
+			return nil
+		}
+		d.approvals = now
+		_, err = c.writeApprovals(ctx, d, now.without(*made, c.now()), Write{Revision: now.revision})
+		if !errors.Is(err, ErrConflict) {
+			return err
+		}
+	}
 }

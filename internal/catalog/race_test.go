@@ -1,0 +1,132 @@
+package catalog_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"deckle/internal/catalog"
+	"deckle/internal/store/memory"
+)
+
+// A gated store holds back the first write of a key until it is let through, so that
+// somebody else's come before it.
+type gated struct {
+	*memory.KV
+
+	mu      sync.Mutex
+	key     string // "" for none
+	reached chan struct{}
+	open    chan struct{}
+}
+
+func (g *gated) Put(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
+	g.mu.Lock()
+	held := key == g.key
+	if held {
+		g.key = ""
+	}
+	reached, open := g.reached, g.open
+	g.mu.Unlock()
+	if held {
+		close(reached)
+		<-open
+	}
+	return g.KV.Put(ctx, key, value, revision)
+}
+
+// hold holds the next write of a key: reached is closed when it comes, and it goes on
+// when open is closed.
+func (g *gated) hold(key string) (reached <-chan struct{}, open chan<- struct{}) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.key, g.reached, g.open = key, make(chan struct{}), make(chan struct{})
+	return g.reached, g.open
+}
+
+// inGatedWorld is inWorld on a gated store.
+func inGatedWorld(t *testing.T, f func(w *world, g *gated)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		g := &gated{KV: memory.NewKV()}
+		keys := memory.NewKV()
+		w := &world{TB: t, Catalog: catalog.New(g, keys, catalog.Config{}), ctx: t.Context(), kv: g.KV, keys: keys}
+		w.run()
+		f(w, g)
+	})
+}
+
+// An automatic approval that is on its way while a person decides otherwise does not
+// stand.
+func TestAutomaticApprovalBehindADecision(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		auto bool // by the site instead of an anchor
+		do   func(w *world)
+	}{
+		{"the content is rejected, anchor", false, func(w *world) { w.rejectNow("blog", "ryokan", 1) }},
+		{"the content is rejected, auto-approve", true, func(w *world) { w.rejectNow("blog", "ryokan", 1) }},
+		{"the site wants to look again", true, func(w *world) {
+			w.rejectNow("blog", "garden", 1) // and no anchor is left
+			w.put(exampleSite("blog"))
+		}},
+		{"the anchor is withdrawn", false, func(w *world) { w.rejectNow("blog", "garden", 1) }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			inGatedWorld(t, func(w *world, g *gated) {
+				w.example()
+				garden := exampleCreative()
+				garden.ID, garden.Pages[0].Headline = "garden", "A garden"
+				w.put(garden)
+				site(func(s *catalog.Site) { s.AutoApprove = test.auto })(w)
+				w.settled()
+				reached, open := g.hold("approval/blog/copy")
+				e := exampleCreative()
+				e.ID = "copy"
+				w.put(e)
+				<-reached
+				test.do(w)
+				close(open)
+				if got := w.settled().Approvals("blog", "copy"); got.State(1) != catalog.Pending {
+					t.Errorf("decided by itself as %+v", got.Decisions)
+				}
+				if got := served(w.Snapshot(), "blog", travel)["copy"]; got != 0 {
+					t.Errorf("version %d is shown", got)
+				}
+				w.wantQueue("blog", "copy 1")
+			})
+		})
+	}
+}
+
+// rejectNow rejects a version while something else is on its way.
+func (w *world) rejectNow(site, creative string, version uint32) {
+	w.Helper()
+	revision := w.settled().Approvals(site, creative).Revision
+	if _, err := w.Reject(w.ctx, site, creative, version, catalog.Write{By: "tester", Revision: revision}); err != nil {
+		w.Fatalf("reject version %d of %s on %s: %v", version, creative, site, err)
+	}
+}
+
+// A person's decision that comes while the automatic approval is looked at again stays.
+func TestDecisionBehindAnAutomaticApproval(t *testing.T) {
+	inGatedWorld(t, func(w *world, g *gated) {
+		w.example()
+		reached, open := g.hold("approval/blog/copy")
+		e := exampleCreative()
+		e.ID = "copy"
+		w.put(e)
+		<-reached
+		w.rejectNow("blog", "ryokan", 1)
+		if _, err := w.Approve(w.ctx, "blog", "copy", 1, catalog.Write{By: "second"}); err != nil && !errors.Is(err, catalog.ErrConflict) {
+			t.Fatal(err)
+		}
+		close(open)
+		got := w.settled().Approvals("blog", "copy")
+		if got.State(1) != catalog.Approved || got.Decisions[0].By != "second" {
+			t.Errorf("decided as %+v, want what a person has said", got.Decisions)
+		}
+	})
+}
