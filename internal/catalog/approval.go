@@ -203,13 +203,8 @@ func (c *Catalog) Approve(ctx context.Context, site, creative string, version ui
 	if err != nil || d.creative.Campaign == "" {
 		return approvals, err
 	}
-	anchor := trustAnchor{By: w.By, At: c.now(), Creative: creative}
-	if err := c.changeTrust(ctx, site, d.creative.Campaign, func(t *storedTrust) {
-		if domain := landingDomain(d.creative.LandingURL); t.Domains[domain].By == "" {
-			t.Domains[domain] = anchor
-		}
-		t.Refused = t.Refused.judged(d.content, Approved)
-	}); err != nil {
+	anchor := &trustAnchor{By: w.By, At: c.now(), Creative: creative}
+	if err := c.trustApproved(ctx, d, anchor); err != nil {
 		// Approved it is. The next version asks a person again.
 		c.config.Log.WarnContext(ctx, "trust anchor was not kept", "site", site, "campaign", d.creative.Campaign, "err", err)
 	}
@@ -222,10 +217,57 @@ func (c *Catalog) approve(ctx context.Context, site, creative string, version ui
 	if err != nil || d.creative.Campaign == "" {
 		return approvals, err
 	}
-	// A content that this approves may have been rejected in another creative of the
-	// campaign.
-	return approvals, c.changeTrust(ctx, site, d.creative.Campaign, func(t *storedTrust) {
+	return approvals, c.trustApproved(ctx, d, nil)
+}
+
+// trustApproved ends what the campaign has against a content that has been approved,
+// which may have been rejected in another creative of it, and trusts its domain with
+// anchor; nil: it makes none. Where somebody rejects the version meanwhile, it leaves
+// no trust. Together with [Catalog.Reject] it makes sure of that: each writes first and
+// looks then for what the other has written.
+func (c *Catalog) trustApproved(ctx context.Context, d deciding, anchor *trustAnchor) error {
+	site, campaign, domain := d.site, d.creative.Campaign, landingDomain(d.creative.LandingURL)
+	wrote := false
+	err := c.changeTrust(ctx, site, campaign, func(t *storedTrust) error {
+		mints := anchor != nil && t.Domains[domain].By == ""
+		if wrote = mints || t.refuses(d.content); !wrote {
+			return nil
+		}
+		if state, err := c.stateOf(ctx, d); err != nil || state != Approved {
+			wrote = false
+			return err
+		}
+		if mints {
+			t.Domains[domain] = *anchor
+		}
 		t.Refused = t.Refused.judged(d.content, Approved)
+		return nil
+	})
+	if err != nil || !wrote {
+		return err
+	}
+	if state, err := c.stateOf(ctx, d); err != nil || state != Rejected {
+		return err
+	}
+	return c.distrust(ctx, site, campaign, domain, d.content)
+}
+
+// stateOf is where the leader has the present version of what is decided on.
+func (c *Catalog) stateOf(ctx context.Context, d deciding) (State, error) {
+	now, err := c.readApprovals(ctx, d.pair)
+	if err != nil {
+		return "", err
+	}
+	return now.public(d.pair).State(d.creative.Version), nil
+}
+
+// distrust withdraws the trust in a landing domain of a campaign on a site, and refuses
+// a content in all creatives of the campaign.
+func (c *Catalog) distrust(ctx context.Context, site, campaign, domain, content string) error {
+	return c.changeTrust(ctx, site, campaign, func(t *storedTrust) error {
+		delete(t.Domains, domain)
+		t.Refused = t.Refused.judged(content, Rejected)
+		return nil
 	})
 }
 
@@ -267,16 +309,19 @@ func (c *Catalog) Reject(ctx context.Context, site, creative string, version uin
 			return Approvals{}, err
 		}
 	}
-	if d.creative.Campaign != "" {
-		err := c.changeTrust(ctx, site, d.creative.Campaign, func(t *storedTrust) {
-			delete(t.Domains, landingDomain(content.LandingURL))
-			t.Refused = t.Refused.judged(hash, Rejected)
-		})
-		if err != nil {
-			return Approvals{}, err
-		}
+	if d.creative.Campaign == "" {
+		return c.decide(ctx, d, Approval{Version: version, Content: hash, State: Rejected, Via: ByHand}, w)
 	}
-	return c.decide(ctx, d, Approval{Version: version, Content: hash, State: Rejected, Via: ByHand}, w)
+	domain := landingDomain(content.LandingURL)
+	if err := c.distrust(ctx, site, d.creative.Campaign, domain, hash); err != nil {
+		return Approvals{}, err
+	}
+	approvals, err := c.decide(ctx, d, Approval{Version: version, Content: hash, State: Rejected, Via: ByHand}, w)
+	if err != nil {
+		return Approvals{}, err
+	}
+	// An approval of the version may have been about to make an anchor.
+	return approvals, c.distrust(ctx, site, d.creative.Campaign, domain, hash)
 }
 
 // leave leaves the present version of a creative on a site to a person: it is not

@@ -19,10 +19,12 @@
 //     not its publisher's, and is taken back. A crash in between leaves a tombstone.
 //   - a creative: its content first, under its hash and never changed; then the
 //     creative. Content that no creative names is unused.
-//   - an approval by hand: the approval first, then the trust anchor. Without the
-//     anchor the next version asks a person again.
+//   - an approval by hand: the approval first, then the trust anchor, then a look
+//     whether it has been rejected meanwhile, and if so the anchor is withdrawn.
+//     Without the anchor the next version asks a person again.
 //   - a rejection: the anchor is withdrawn first, then the version rejected. In
-//     between nothing more is approved by that anchor.
+//     between nothing more is approved by that anchor. At last a look whether an
+//     approval has made it once more.
 //   - an approval without a person: first the approval, then a look whether it is still
 //     due, and if not it is taken back. In between, what somebody rejects at that moment
 //     may be shown; a crash leaves it so.

@@ -407,10 +407,11 @@ func (c *Catalog) refuse(ctx context.Context, d *Diff) error {
 	for at, rejected := range contents {
 		g.Go(func() error {
 			return persist(ctx, func(bool) error {
-				return c.changeTrust(ctx, at.site, at.creative, func(t *storedTrust) {
+				return c.changeTrust(ctx, at.site, at.creative, func(t *storedTrust) error {
 					for _, content := range rejected {
 						t.Refused = t.Refused.judged(content, Rejected)
 					}
+					return nil
 				})
 			})
 		})

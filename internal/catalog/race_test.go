@@ -130,3 +130,72 @@ func TestDecisionBehindAnAutomaticApproval(t *testing.T) {
 		}
 	})
 }
+
+// Of an approval and a rejection of one version the later one counts for the trust as
+// well, wherever the first one is held up.
+func TestTrustBehindARejection(t *testing.T) {
+	for _, refused := range []bool{false, true} { // the content, before both
+		inGatedWorld(t, func(w *world, g *gated) {
+			w.put(examplePublisher())
+			w.put(exampleSite("blog"))
+			w.put(exampleAdvertiser())
+			w.put(exampleCampaign())
+			w.put(exampleCreative())
+			if refused {
+				w.reject("blog", "ryokan", 1)
+			}
+			revision := w.settled().Approvals("blog", "ryokan").Revision
+			reached, open := g.hold("trust/blog/autumn")
+			done := make(chan error, 1)
+			go func() {
+				_, err := w.Approve(w.ctx, "blog", "ryokan", 1, catalog.Write{By: "one", Revision: revision})
+				done <- err
+			}()
+			<-reached
+			w.rejectNow("blog", "ryokan", 1)
+			close(open)
+			if err := <-done; err != nil {
+				t.Fatal(err)
+			}
+			if got := w.settled().Anchors("blog", "autumn"); len(got) > 0 {
+				t.Errorf("refused before %v: anchors are %q, and the last word was no", refused, got)
+			}
+			e := exampleCreative()
+			e.ID = "copy"
+			w.put(e)
+			site(func(s *catalog.Site) { s.AutoApprove = true })(w)
+			if got := w.settled().Approvals("blog", "copy"); got.State(1) != catalog.Pending {
+				t.Errorf("refused before %v: a copy is decided by itself as %+v", refused, got.Decisions)
+			}
+		})
+	}
+}
+
+// The anchor that an approval makes between the two writes of a rejection is withdrawn.
+func TestTrustWithinARejection(t *testing.T) {
+	inGatedWorld(t, func(w *world, g *gated) {
+		w.example()
+		w.newVersion("Another room")
+		revision := w.settled().Approvals("blog", "ryokan").Revision
+		reached, open := g.hold("approval/blog/ryokan")
+		done := make(chan error, 1)
+		go func() {
+			_, err := w.Reject(w.ctx, "blog", "ryokan", 1, catalog.Write{By: "one", Revision: revision})
+			done <- err
+		}()
+		<-reached // the trust is withdrawn, the version still approved
+		garden := exampleCreative()
+		garden.ID, garden.Pages[0].Headline = "garden", "A garden"
+		w.put(garden)
+		if _, err := w.Approve(w.ctx, "blog", "garden", 1, catalog.Write{By: "two"}); err != nil {
+			t.Fatal(err)
+		}
+		close(open)
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		if got := w.settled().Anchors("blog", "autumn"); len(got) > 0 {
+			t.Errorf("anchors are %q behind a rejection", got)
+		}
+	})
+}

@@ -85,15 +85,17 @@ func (s *Snapshot) Anchors(site, campaign string) []string {
 }
 
 // changeTrust edits the trust anchors of a campaign on a site, as often as somebody
-// else is faster.
-func (c *Catalog) changeTrust(ctx context.Context, site, campaign string, edit func(*storedTrust)) error {
+// else is faster. An error of edit is its own, and nothing is written.
+func (c *Catalog) changeTrust(ctx context.Context, site, campaign string, edit func(*storedTrust) error) error {
 	for {
 		t, err := c.readTrust(ctx, site, campaign)
 		if err != nil {
 			return err
 		}
 		before := string(mustEncode(t))
-		edit(t)
+		if err := edit(t); err != nil {
+			return err
+		}
 		after := mustEncode(t)
 		if string(after) == before {
 			return nil
