@@ -27,6 +27,8 @@ const (
 	maxPixels     = 16 << 20 // 64 MiB when decoded
 	maxFrames     = 1_000
 	maxAllPixels  = 128 << 20 // of an animation: each frame is one of its whole picture
+	maxScans      = 64        // of a JPEG; an encoder makes 10, and each goes over the whole picture
+	maxScanPixels = 512 << 20 // of all scans
 	maxSVGDepth   = 64
 
 	// What an SVG's references to itself may come to; see svgNode.
@@ -127,6 +129,12 @@ func examine(data []byte) (Asset, *Problem) {
 			Remedy: fmt.Sprintf("at most %d frames, %d pixels in all", maxFrames, maxAllPixels),
 		}
 	}
+	if scans := countScans(kind, data); scans > maxScans || scans*config.Width*config.Height > maxScanPixels {
+		return Asset{}, &Problem{
+			Msg:    fmt.Sprintf("has %d scans of %d×%d pixels", scans, config.Width, config.Height),
+			Remedy: fmt.Sprintf("at most %d scans, %d pixels in all", maxScans, maxScanPixels),
+		}
+	}
 	if _, _, err := image.Decode(bytes.NewReader(data)); err != nil {
 		return Asset{}, &Problem{Msg: "is damaged: " + err.Error(), Remedy: remedy}
 	}
@@ -219,6 +227,40 @@ func countWebPFrames(data []byte) (frames int) {
 		data = data[min(before+size+size%2, uint64(len(data))):]
 	}
 	return frames
+}
+
+// countScans is how often a decoder goes over a JPEG: a scan of a few bytes may say
+// that nothing changes in the whole picture. It counts the markers of scans as far as
+// the decoder reads, as the decoder reads them; what is within a segment, such as the
+// scans of a thumbnail, is none.
+func countScans(kind string, data []byte) (scans int) {
+	const stuffed, restart, restartEnd, end, scan = 0x00, 0xd0, 0xd7, 0xd9, 0xda
+	if kind != "image/jpeg" {
+		return 0
+	}
+	for data = data[2:]; ; {
+		at := bytes.IndexByte(data, 0xff)
+		if at < 0 {
+			return scans
+		}
+		for data = data[at:]; len(data) > 0 && data[0] == 0xff; {
+			data = data[1:] // any number of them is before a marker
+		}
+		if len(data) == 0 {
+			return scans
+		}
+		marker := data[0]
+		data = data[1:]
+		switch {
+		case marker == stuffed, marker >= restart && marker <= restartEnd:
+			continue
+		case marker == end, len(data) < 2:
+			return scans
+		case marker == scan:
+			scans++
+		}
+		data = data[min(int(binary.BigEndian.Uint16(data)), len(data)):]
+	}
 }
 
 const svgNamespace = "http://www.w3.org/2000/svg"
