@@ -30,7 +30,7 @@ var (
 	errLaunch     = errors.New("call not made")
 	errCircuit    = fmt.Errorf("provider has failed too often: %w", errLaunch)
 	errUnreadable = errors.New("answer not readable")
-	errNoTime     = errors.New("no time left")
+	errNoTime     = fmt.Errorf("no time left: %w", errLaunch)
 )
 
 // A statusError is an answer with a status that carries no bids. With 400, Prebid
@@ -98,7 +98,8 @@ func (h *House) ask(ctx context.Context, r *Request, rank int) (rep reply) {
 		rep.rank, rep.elapsed = rank, time.Since(start)
 	}()
 
-	if !p.circuit.allow(start) {
+	fair := p.isFair(ctx, start)
+	if !p.circuit.allow(start, fair) {
 		return reply{status: h.failed(ctx, p, errCircuit)}
 	}
 	learned := nothingLearned // also of a panic, which is ours
@@ -110,7 +111,7 @@ func (h *House) ask(ctx context.Context, r *Request, rank int) (rep reply) {
 		rep.verdict, err = h.judge(ctx, r, rank, answer)
 	}
 	if answer != nil || err != nil {
-		learned = healthOf(ctx, err)
+		learned = healthOf(ctx, err, fair)
 	}
 	if refused > 0 {
 		if rep.nonBids == nil {
@@ -135,13 +136,24 @@ func (h *House) failed(ctx context.Context, p *provider, err error) Status {
 	return s
 }
 
-// healthOf is what a call that ended with err says of its provider.
-func healthOf(ctx context.Context, err error) health {
+// isFair reports whether a call that starts now, under ctx, has about the time that
+// the operator grants p: at least three quarters of it. One that has less was asked
+// for by a page in a hurry, and its time-out says more of the page than of p.
+func (p *provider) isFair(ctx context.Context, start time.Time) bool {
+	deadline, ok := ctx.Deadline()
+	return !ok || deadline.Sub(start) >= p.Timeout/4*3
+}
+
+// healthOf is what a call that ended with err says of its provider. fair says
+// whether the call had the provider's time: see [provider.isFair].
+func healthOf(ctx context.Context, err error, fair bool) health {
 	refused, ok := errors.AsType[*statusError](err)
 	switch {
 	case ok && refused.code != http.StatusTooManyRequests && refused.code < 500:
 		return healthy // it has its wits about it
-	case errors.Is(ctx.Err(), context.Canceled), errors.Is(err, errNoTime), errors.Is(err, errLaunch):
+	case errors.Is(ctx.Err(), context.Canceled), errors.Is(err, errLaunch):
+		return nothingLearned
+	case !fair && err != nil && status(ctx, err) == StatusTimeout:
 		return nothingLearned
 	case err != nil:
 		return failing
@@ -155,10 +167,10 @@ func status(ctx context.Context, err error) Status {
 		return StatusHTTPStatus
 	}
 	switch timeout, ok := errors.AsType[net.Error](err); {
-	case ctx.Err() != nil, errors.Is(err, errNoTime), ok && timeout.Timeout():
-		return StatusTimeout
 	case errors.Is(err, errLaunch):
 		return StatusLaunch
+	case ctx.Err() != nil, ok && timeout.Timeout():
+		return StatusTimeout
 	case errors.Is(err, errUnreadable):
 		return StatusParse
 	}

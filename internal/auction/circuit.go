@@ -16,8 +16,8 @@ const (
 // do not wait for it, and it is not asked more while it recovers. From time to time
 // one call is let through, and its success closes the circuit.
 //
-// Failures are those of the provider as a whole. That a page's own request is
-// refused, or that its reader leaves, is none.
+// Failures are those of the provider as a whole, for every site. That a page's own
+// request is refused, that its reader leaves, or that it had too little time, is none.
 type circuit struct {
 	mu       sync.Mutex
 	failures int           // in a row
@@ -27,14 +27,15 @@ type circuit struct {
 }
 
 // allow reports whether the provider may be called now. Whoever is allowed tells
-// [circuit.report] how it went.
-func (c *circuit) allow(now time.Time) bool {
+// [circuit.report] how it went. A call that is not fair, because it has too little
+// time to show anything, is never the trial of an open circuit.
+func (c *circuit) allow(now time.Time, fair bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case c.pause == 0:
 		return true
-	case c.trying || now.Before(c.until):
+	case c.trying || !fair || now.Before(c.until):
 		return false
 	}
 	c.trying = true

@@ -14,6 +14,13 @@ import (
 	"deckle/internal/auction/auctiontest"
 )
 
+// within is provider "p" with that timeout.
+func within(d time.Duration) auction.Provider {
+	p := provider("p")
+	p.Timeout = d
+	return p
+}
+
 // A provider that has failed ten times in a row is asked again after a second,
 // then two, four, up to thirty; one answer is enough to have it back. What is not
 // its failure does not count.
@@ -22,7 +29,7 @@ func TestCircuit(t *testing.T) {
 		var serve atomic.Pointer[auctiontest.Server]
 		n := auctiontest.Network{"p": func(c *auctiontest.Conn) { (*serve.Load())(c) }}
 		m := auction.NewMetrics()
-		h := auction.New(auction.Config{Providers: []auction.Provider{provider("p")}, Dial: n.Dial}, m, slog.New(slog.DiscardHandler))
+		h := auction.New(auction.Config{Providers: []auction.Provider{within(deadline)}, Dial: n.Dial}, m, slog.New(slog.DiscardHandler))
 		ask := func(what auctiontest.Server) auction.Status {
 			serve.Store(&what)
 			ctx, cancel := context.WithTimeout(t.Context(), deadline)
@@ -84,7 +91,7 @@ func TestCircuitTriesOnce(t *testing.T) {
 				works(c)
 			}
 		}}
-		h := house(auction.Config{Providers: []auction.Provider{provider("p")}, Dial: n.Dial})
+		h := house(auction.Config{Providers: []auction.Provider{within(deadline)}, Dial: n.Dial})
 		start := func() (*auction.Auction, context.CancelFunc) {
 			ctx, cancel := context.WithTimeout(t.Context(), deadline)
 			return h.Start(ctx, request()), cancel
@@ -136,6 +143,57 @@ func TestCircuitIsNotClosedByNothing(t *testing.T) {
 		asks = true
 		if got := statuses(h.Start(t.Context(), request()).Result())["p"]; got != auction.StatusLaunch {
 			t.Errorf("status = %s, want launch: ten calls have failed", got)
+		}
+		h.Close()
+	})
+}
+
+// Pages that leave a provider too little time say nothing of it: those of one site
+// neither take it from another, nor keep it from coming back.
+func TestCircuitIsNotOpenedByHurry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var broken atomic.Bool
+		n := auctiontest.Network{"p": func(c *auctiontest.Conn) {
+			if broken.Load() {
+				return
+			}
+			once(120*time.Millisecond, auctiontest.Response("200 OK", "Connection: close\r\n", good))(c)
+		}}
+		h := house(auction.Config{Providers: []auction.Provider{within(time.Second)}, Dial: n.Dial})
+		ask := func(site string, timeout time.Duration) auction.Status {
+			ctx, cancel := context.WithTimeout(t.Context(), timeout)
+			defer cancel()
+			r := request()
+			r.Site.ID = site
+			status := statuses(h.Start(ctx, r).Result())["p"]
+			synctest.Wait()
+			return status
+		}
+		hurried := func() auction.Status { return ask("hurried", 100*time.Millisecond) }
+		patient := func() auction.Status { return ask("patient", time.Second) }
+
+		for range 20 {
+			if got := hurried(); got != auction.StatusTimeout {
+				t.Errorf("a page in a hurry: %s", got)
+			}
+		}
+		if got := patient(); got != auction.StatusBid {
+			t.Errorf("after twenty pages of another site in a hurry: %s", got)
+		}
+
+		broken.Store(true)
+		for range 10 {
+			patient()
+		}
+		broken.Store(false)
+		for range 5 { // a trial of these would end in a time-out, and double the pause
+			<-time.After(time.Second)
+			if got := hurried(); got != auction.StatusLaunch {
+				t.Errorf("a page in a hurry, while the circuit is open: %s", got)
+			}
+		}
+		if got := patient(); got != auction.StatusBid {
+			t.Errorf("after a pause and pages of another site in a hurry: %s", got)
 		}
 		h.Close()
 	})

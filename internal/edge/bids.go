@@ -19,7 +19,8 @@ type BidsConfig struct {
 	API     *publicapi.API
 	Limiter *publicapi.Limiter // of both together, by address
 
-	// Timeout is how long an auction of POST /auction may take ([auction].timeout_ms).
+	// Timeout is how long an auction of POST /auction may take ([auction].timeout_ms),
+	// from when its body has been read.
 	Timeout time.Duration
 
 	// ClientParams lets the browser say, to POST /auction, with which parameters a

@@ -68,6 +68,7 @@ func (a *asking) auction(r *publicapi.Request) (publicapi.Answer, error) {
 	if err := r.ReadJSON(maxAuctionBody, &body); err != nil {
 		return publicapi.Answer{}, err
 	}
+	asked := time.Now() // a slow body costs its sender, not the bidders
 	page := asNavigation(r.Request, pagePath(r.Request))
 	v := &visit{site: site, arrived: arrived, template: site.Template()}
 	if v.slots, err = a.slots(site, v, body.AdUnits); err != nil {
@@ -85,7 +86,7 @@ func (a *asking) auction(r *publicapi.Request) (publicapi.Answer, error) {
 	}
 	req := a.edge.auctionRequest(page, v)
 	answer.ID = req.ID
-	res := a.hold(r.Context(), req, arrived.Add(a.config.Timeout))
+	res := a.hold(r.Context(), req, asked.Add(a.config.Timeout))
 	answer.SeatBid = seatBids(res.Winners, v)
 	return respond(answer), nil
 }
