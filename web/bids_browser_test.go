@@ -28,7 +28,33 @@ import (
 // endpoints, a Prebid Server and an ad server behind them.
 type bidsSite struct {
 	*sim.World
-	url string
+	url  string
+	held held
+}
+
+// held is a picture that is asked for and does not come until it is released.
+type held struct {
+	asked, released chan struct{}
+}
+
+func (h held) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	close(h.asked)
+	select {
+	case <-h.released:
+	case <-r.Context().Done():
+	}
+	http.NotFound(w, r)
+}
+
+func (h held) release() { close(h.released) }
+
+func (h held) waitAsked(t *testing.T) {
+	t.Helper()
+	select {
+	case <-h.asked:
+	case <-time.After(browser.Patience):
+		t.Fatal("nobody has asked for the picture")
+	}
 }
 
 func newBidsSite(t *testing.T, o sim.Options) *bidsSite {
@@ -38,7 +64,7 @@ func newBidsSite(t *testing.T, o sim.Options) *bidsSite {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = world.Close() })
-	s := &bidsSite{World: world}
+	s := &bidsSite{World: world, held: held{make(chan struct{}), make(chan struct{})}}
 	log, figures := slog.New(slog.DiscardHandler), auction.NewMetrics()
 	house := auction.New(auction.Config{Providers: []auction.Provider{{
 		Name: "prebid", Timeout: 5 * time.Second, FireNURL: true, Dialect: prebid.New(prebid.Config{ServerURL: world.PrebidURL}),
@@ -57,6 +83,7 @@ func newBidsSite(t *testing.T, o sim.Options) *bidsSite {
 	mux.Handle(web.FramePath, web.Frame())
 	mux.Handle(edge.PageBidsPath, pages.PageBids(endpoints))
 	mux.Handle(edge.AuctionPath, pages.AuctionEndpoint(endpoints))
+	mux.Handle("/held", s.held)
 	mux.HandleFunc("/", s.page)
 	srv := httptest.NewServer(mux)
 	done := make(chan error, 1)
@@ -109,7 +136,11 @@ func (s *bidsSite) page(w http.ResponseWriter, r *http.Request) {
 	inline := ""
 	if q.Has("own") {
 		bids := fmt.Sprintf(`{"side":{"hb_adid":"AD1","hb_pb":"1.00","w":300,"h":250,"burl":"%s/ev/burl?b=own"}}`, s.PrebidURL)
-		markup := fmt.Sprintf(`{"AD1":"\u003cimg src='%s/ev/imp?b=own'>"}`, s.PrebidURL)
+		picture := s.PrebidURL + "/ev/imp?b=own"
+		if q.Has("held") {
+			picture = s.url + "/held"
+		}
+		markup := fmt.Sprintf(`{"AD1":"\u003cimg src='%s'>"}`, picture)
 		inline = `<script type="application/json" data-deckle="bids">` + bids + `</script><script>` + web.BidsRunner() + `</script>` +
 			`<script type="application/json" data-deckle="markup">` + markup + `</script>`
 		if policy := q.Get("policy"); policy != "" {
@@ -332,6 +363,20 @@ func TestBidsWithoutAPage(t *testing.T) {
 		}
 		if n := browser.Eval[int](p, `seen.requested.length`); n != 0 {
 			t.Errorf("the ad server was asked for %d slots", n)
+		}
+	})
+	t.Run("without an ad server, an ad that takes its time", func(t *testing.T) {
+		s, p := open(t, "/?own&held")
+		s.held.waitAsked(t)
+		browser.Eval[any](p, `new Promise((resolve) => setTimeout(resolve, 500))`) // what comes too early has come by then
+		for _, e := range s.Prebid.Events() {
+			if e.Kind == "burl" {
+				t.Error("the bidder bills an ad that has not loaded")
+			}
+		}
+		s.held.release()
+		if burl := s.heard(t, "burl", 1); !once(burl, 1) {
+			t.Errorf("burl of %v, want one", burl)
 		}
 	})
 	t.Run("without an ad server, where the page's policy forbids frames", func(t *testing.T) {

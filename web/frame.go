@@ -16,13 +16,15 @@ const FramePath = Prefix + "frame"
 const frameSandbox = "sandbox allow-scripts allow-forms allow-popups allow-popups-to-escape-sandbox allow-top-navigation-by-user-activation"
 
 // frameDocument becomes the first markup that the page around it sends, and says
-// when it is ready for that. What another window sends, or a page on another host, is
-// nothing to it.
+// when it is ready for that: after the page has been told that this empty document
+// has loaded, so that the load it hears next is the ad's. What another window sends,
+// or a page on another host, is nothing to it.
 const frameDocument = `<!doctype html><meta charset="utf-8"><title>Advertisement</title><style>body{margin:0}</style><script>` +
 	`(function(){function take(e){var ad=e.data&&e.data.deckleAd;` +
 	`if(e.source!==parent||e.origin!==location.origin||typeof ad!=="string")return;` +
 	`removeEventListener("message",take);document.open();document.write(ad);document.close()}` +
-	`addEventListener("message",take);parent.postMessage({deckleFrame:"ready"},location.origin)})()</script>`
+	`addEventListener("message",take);` +
+	`addEventListener("load",function(){setTimeout(function(){parent.postMessage({deckleFrame:"ready"},location.origin)})})})()</script>`
 
 // Frame serves [FramePath].
 func Frame() http.Handler {
