@@ -12,7 +12,8 @@
 //   - a publisher: its key ring first. A ring without a publisher is unused.
 //   - a publisher deleted, a site or advertiser created: first the write, then a look
 //     whether the other has happened, and if so the write is taken back. In between
-//     there may be a site without its publisher, which sells nothing.
+//     there may be a site without its publisher, which sells nothing. A crash leaves
+//     it; deleting the publisher again takes that back.
 //   - a publisher given another currency, which only one without sites and advertisers
 //     can be: it is deleted first, as above, and then put back with the other one. A
 //     site or an advertiser that was judged by the first currency finds that it is
@@ -323,13 +324,17 @@ func (c *Catalog) confirmPublisher(ctx context.Context, r Record, by Write) erro
 	return err
 }
 
-// Delete leaves a tombstone in the place of an entity. A publisher with sites or
-// advertisers is refused.
+// Delete leaves a tombstone in the place of an entity, of whatever revision if it is one
+// already. A publisher with sites or advertisers is refused.
 func (c *Catalog) Delete(ctx context.Context, k Kind, id string, w Write) (Record, error) {
 	if err := w.check(); err != nil {
 		return Record{}, err
 	}
 	current, err := c.Get(ctx, k, id)
+	if err == nil && current.Deleted && k == KindPublisher {
+		// Whoever deleted it may not have had an answer, and not have looked.
+		err = c.confirmChildless(ctx, current, current, w)
+	}
 	if err != nil || current.Deleted {
 		return current, err
 	}
@@ -367,7 +372,7 @@ func (c *Catalog) confirmChildless(ctx context.Context, before, tombstone Record
 		return err
 	}
 	back := before
-	back.Revision, back.Updated = tombstone.Revision, c.now()
+	back.Deleted, back.Revision, back.Updated = false, tombstone.Revision, c.now()
 	back.History = note(tombstone.History, by.change(back.Updated, "restored"))
 	if _, err := c.write(ctx, &back); err != nil {
 		return err

@@ -589,7 +589,8 @@ func (c *Catalog) tryApproval(ctx context.Context, s *Step, w Write) error {
 }
 
 // Export is the catalog as a document, with the tombstones that something in it refers
-// to. Importing it changes nothing; and into an empty catalog it gives one that exports
+// to. A site or an advertiser whose publisher is one sells nothing, and counts as one as
+// well: only a crash leaves it. Importing it changes nothing; and into an empty catalog it gives one that exports
 // the same, but for the versions of creatives, which begin at 1 again.
 //
 // Of the approvals it has those of present versions: where an older version is shown
@@ -627,7 +628,7 @@ func (s *Snapshot) referredTombstones(d *Document) Tombstones {
 	follow = func(e Entity) {
 		for k, ids := range references(e) {
 			for _, id := range ids {
-				if r := s.records[k][id]; r != nil && r.Deleted && !referred[k][id] {
+				if r := s.records[k][id]; r != nil && (r.Deleted || s.orphaned(r.Entity)) && !referred[k][id] {
 					referred[k][id] = true
 					follow(r.Entity)
 				}
@@ -668,11 +669,20 @@ func these[E Entity](s *Snapshot, ids map[string]bool) []E {
 	return out
 }
 
-// all are the living entities of a kind, in the order of their ids.
+// orphaned reports whether an entity's publisher has been deleted.
+func (s *Snapshot) orphaned(e Entity) bool {
+	if e.Kind() != KindSite && e.Kind() != KindAdvertiser {
+		return false
+	}
+	_, ok := s.Publisher(parentOf(e))
+	return !ok
+}
+
+// all are the living entities of a kind, in the order of their ids, without orphans.
 func all[E Entity](s *Snapshot, k Kind) []E {
 	var out []E
 	for _, id := range s.ids[k]() {
-		if e, ok := living[E](s, k, id); ok {
+		if e, ok := living[E](s, k, id); ok && !s.orphaned(e) {
 			out = append(out, e)
 		}
 	}

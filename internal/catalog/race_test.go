@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"deckle/internal/catalog"
+	"deckle/internal/store"
 	"deckle/internal/store/memory"
 )
 
@@ -198,4 +199,65 @@ func TestTrustWithinARejection(t *testing.T) {
 			t.Errorf("anchors are %q behind a rejection", got)
 		}
 	})
+}
+
+// A publisher whose deletion had no answer, while an advertiser came to be below it, is
+// put back when it is deleted again. Until then the catalog can be exported.
+func TestPublisherDeletedWithoutAnAnswer(t *testing.T) {
+	for _, document := range []bool{false, true} {
+		inGatedWorld(t, func(w *world, g *gated) {
+			p := w.put(examplePublisher())
+			w.settled()
+			by := catalog.Write{By: "two", Revision: p.Revision}
+			remove := func() error {
+				_, err := w.Delete(w.ctx, catalog.KindPublisher, "yuki", by)
+				return err
+			}
+			if document {
+				diff, err := w.Import(&catalog.Document{Delete: []string{"publisher/yuki"}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				remove = func() error {
+					_, err := w.Apply(w.ctx, diff, "two")
+					return err
+				}
+			}
+			reached, open := g.hold("publisher/yuki")
+			done := make(chan error, 1)
+			go func() { done <- remove() }()
+			<-reached
+			w.put(exampleAdvertiser())
+			w.put(exampleCampaign())
+			w.kv.Fail(lost)
+			close(open)
+			err := <-done
+			if !document {
+				if !errors.Is(err, store.ErrUnavailable) {
+					t.Fatalf("deleted: %v", err)
+				}
+				w.checkOrphans()
+				err = remove()
+			}
+			if !errors.Is(err, catalog.ErrInvalid) {
+				t.Errorf("document %v: got %v, want that there is an advertiser", document, err)
+			}
+			if _, ok := w.settled().Publisher("yuki"); !ok {
+				t.Errorf("document %v: the publisher of a living advertiser is deleted", document)
+			}
+		})
+	}
+}
+
+// checkOrphans exports a catalog with an advertiser whose publisher is deleted.
+func (w *world) checkOrphans() {
+	w.Helper()
+	d := w.settled().Export()
+	if len(d.Advertisers) > 0 || len(d.Tombstones.Advertisers) != 1 || len(d.Tombstones.Publishers) != 1 {
+		w.Errorf("exported: living %v, tombstones %+v", d.Advertisers, d.Tombstones)
+	}
+	other := w.roundTrip(catalog.Config{})
+	if _, ok := other.settled().Advertiser("inn"); ok {
+		w.Error("the advertiser of no publisher lives after an import")
+	}
 }
