@@ -160,6 +160,13 @@ func (a *storedApprovals) decide(d Approval) *storedApprovals {
 	return next
 }
 
+// left is a with a content that is not approved by itself.
+func (a *storedApprovals) left(content string, c Change) *storedApprovals {
+	next := *a
+	next.Format, next.Refused, next.History = approvalsFormat, a.Refused.judged(content, Rejected), note(a.History, c)
+	return &next
+}
+
 // without is a without an automatic approval that should not have been given.
 func (a *storedApprovals) without(taken Approval, at time.Time) *storedApprovals {
 	next := &storedApprovals{Format: approvalsFormat, Refused: a.Refused, revision: a.revision}
@@ -334,10 +341,8 @@ func (c *Catalog) leave(ctx context.Context, site, creative string, version uint
 	if d.approvals.decision(version) != nil || d.approvals.refuses(d.content) {
 		return d.approvals.public(d.pair), nil
 	}
-	next := *d.approvals
-	next.Format, next.Refused = approvalsFormat, d.approvals.Refused.judged(d.content, Rejected)
-	next.History = note(next.History, w.change(c.now(), fmt.Sprintf("left version %d to a person", version)))
-	return c.writeApprovals(ctx, d, &next, w)
+	next := d.approvals.left(d.content, w.change(c.now(), fmt.Sprintf("left version %d to a person", version)))
+	return c.writeApprovals(ctx, d, next, w)
 }
 
 // A deciding is what a decision is based on, as the leader has it.

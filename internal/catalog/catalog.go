@@ -29,8 +29,8 @@
 //   - an approval without a person: first the approval, then a look whether it is still
 //     due, and if not it is taken back. In between, what somebody rejects at that moment
 //     may be shown; a crash leaves it so.
-//   - a document: first a note of the contents that it rejects or leaves to a person,
-//     which no automatic approval passes; then parents before children, decisions
+//   - a document: first a note in the approvals of each creative that it rejects or
+//     leaves to a person, which no automatic approval passes; then parents before children, decisions
 //     (refusals before approvals), and last what is deleted. Every prefix is a valid
 //     catalog, and applying it again does the rest.
 //

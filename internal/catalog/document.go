@@ -374,7 +374,7 @@ func (c *Catalog) Apply(ctx context.Context, d *Diff, by string) (done int, err 
 	if err := c.unchanged(d); err != nil {
 		return 0, err
 	}
-	if err := c.refuse(ctx, d); err != nil {
+	if err := c.refuse(ctx, d, by); err != nil {
 		return 0, fmt.Errorf("apply document: %w", err)
 	}
 	for rest := d.Steps; len(rest) > 0; {
@@ -393,30 +393,42 @@ func (c *Catalog) Apply(ctx context.Context, d *Diff, by string) (done int, err 
 }
 
 // refuse notes what a diff rejects or leaves to a person before anything of it is
-// there: while the rest is applied, no site or trust anchor approves it.
-func (c *Catalog) refuse(ctx context.Context, d *Diff) error {
-	contents := map[pair][]string{} // by site and campaign
-	for i := range d.Steps {
-		if s := &d.Steps[i]; (s.What == stepReject || s.What == stepWait) && s.campaign != "" {
-			at := pair{s.approval.Site, s.campaign}
-			contents[at] = append(contents[at], s.content)
-		}
-	}
+// there: while the rest is applied, no site or trust anchor approves it. Each creative
+// has its own note, of which a campaign may have any number.
+func (c *Catalog) refuse(ctx context.Context, d *Diff, by string) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(writers)
-	for at, rejected := range contents {
-		g.Go(func() error {
-			return persist(ctx, func(bool) error {
-				return c.changeTrust(ctx, at.site, at.creative, func(t *storedTrust) error {
-					for _, content := range rejected {
-						t.Refused = t.Refused.judged(content, Rejected)
-					}
-					return nil
-				})
+	for i := range d.Steps {
+		if s := &d.Steps[i]; s.What == stepReject || s.What == stepWait {
+			g.Go(func() error {
+				if ctx.Err() != nil {
+					return nil // the first error stops what has not begun
+				}
+				return persist(ctx, func(bool) error { return c.refuseStep(ctx, s, by) })
 			})
-		})
+		}
 	}
 	return g.Wait()
+}
+
+// refuseStep notes the content of one step, unless somebody has decided since the diff
+// was made: the step itself finds out.
+func (c *Catalog) refuseStep(ctx context.Context, s *Step, by string) error {
+	d := deciding{pair: pair{s.approval.Site, s.approval.Creative}, content: s.content}
+	for {
+		now, err := c.readApprovals(ctx, d.pair)
+		if err != nil {
+			return err
+		}
+		if now.refuses(s.content) || !s.stillAsDecided(now.Decisions) {
+			return nil
+		}
+		d.approvals = now
+		_, err = c.writeApprovals(ctx, d, now.left(s.content, Change{At: c.now(), By: by, What: "left a content to a person"}), Write{Revision: now.revision})
+		if !errors.Is(err, ErrConflict) {
+			return err
+		}
+	}
 }
 
 // byHand are those of some decisions that a person has made.
@@ -591,7 +603,9 @@ func (c *Catalog) tryApproval(ctx context.Context, s *Step, w Write) error {
 // Export is the catalog as a document, with the tombstones that something in it refers
 // to. A site or an advertiser whose publisher is one sells nothing, and counts as one as
 // well: only a crash leaves it. Importing it changes nothing; and into an empty catalog it gives one that exports
-// the same, but for the versions of creatives, which begin at 1 again.
+// the same, but for the versions of creatives, which begin at 1 again, and that more may
+// be left to a person: what is rejected there is so in the campaign that the creative is
+// in now, whichever it was in before, and whatever has been approved in it since.
 //
 // Of the approvals it has those of present versions: where an older version is shown
 // while the present one waits, the document has neither. Nor has it trust anchors, or

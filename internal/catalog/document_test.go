@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -462,6 +463,72 @@ func TestApplyIsFasterThanAutomaticApproval(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A document may reject any number of contents of a campaign, more than are remembered
+// of all decisions in it.
+func TestApplyRejectsAnyNumber(t *testing.T) {
+	const remembered = 1_000
+	inWorld(t, catalog.Config{}, func(w *world) {
+		d := exampleDocument()
+		d.Sites, d.Creatives, d.Approvals = []*catalog.Site{exampleSite("blog")}, nil, nil
+		d.Sites[0].AutoApprove = true
+		for i := range remembered + 100 {
+			e := exampleCreative()
+			e.ID, e.Pages[0].Headline = fmt.Sprint("room-", i), fmt.Sprint("Room ", i)
+			state := catalog.Rejected
+			if i%2 == 0 {
+				state = catalog.Pending
+			}
+			d.Creatives = append(d.Creatives, e)
+			d.Approvals = append(d.Approvals, catalog.DocumentApproval{Site: "blog", Creative: e.ID, State: state})
+		}
+		w.apply(d)
+		s := w.settled()
+		for _, a := range d.Approvals {
+			if got := s.Approvals(a.Site, a.Creative); got.State(1) != a.State {
+				t.Errorf("%s is decided as %+v, want %s", a.Creative, got.Decisions, a.State)
+			}
+		}
+		for _, entry := range s.Audit(math.MaxInt) {
+			if strings.Contains(entry.What, "auto-approve") {
+				t.Errorf("%s: %s", entry.Key, entry.What)
+			}
+		}
+		if got := w.apply(d); len(got) > 0 {
+			t.Errorf("importing it again would do %d steps", len(got))
+		}
+	})
+}
+
+// A rejection goes with the creative into another campaign; a document then has it as
+// one there, and what else has the content waits for a person.
+func TestExportOfARejectionThatWasMoved(t *testing.T) {
+	inWorld(t, catalog.Config{}, func(w *world) {
+		w.put(examplePublisher())
+		w.put(exampleSite("blog"))
+		w.put(exampleAdvertiser())
+		w.put(exampleCampaign())
+		winter := exampleCampaign()
+		winter.ID = "winter"
+		w.put(winter)
+		w.put(exampleCreative())
+		w.reject("blog", "ryokan", 1)
+		for _, id := range []string{"ryokan", "copy"} {
+			e := exampleCreative()
+			e.ID, e.Campaign = id, "winter"
+			w.put(e)
+		}
+		d := w.settled().Export()
+		other := newWorld(w, catalog.Config{})
+		other.run()
+		other.apply(d)
+		checkExportedAgain(t, other.settled().Export(), d)
+		site(func(s *catalog.Site) { s.AutoApprove = true })(other)
+		if got := served(other.settled(), "blog", travel); len(got) > 0 {
+			t.Errorf("shown after the import: %v", got)
+		}
+	})
 }
 
 // What a document approves is the very content that it leaves to a person, or rejects,

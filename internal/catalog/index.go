@@ -172,7 +172,11 @@ func (s *Snapshot) patchSite(site *Site, kept *siteIndex, last *Snapshot, creati
 			touched[category] = true
 			index.take(category, id)
 		}
-		p := s.path(s.records[KindCreative][id])
+		r, known := s.records[KindCreative][id]
+		if !known {
+			continue // what a document will leave to a person is noted before it comes
+		}
+		p := s.path(r)
 		if c := index.examine(s, site, &p); c != nil {
 			for _, category := range c.Campaign.Categories {
 				touched[category] = true

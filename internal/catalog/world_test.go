@@ -38,9 +38,16 @@ func newWorld(t testing.TB, c catalog.Config) *world {
 	return &world{TB: t, Catalog: catalog.New(kv, keys, c), ctx: t.Context(), kv: kv, keys: keys}
 }
 
-// run follows the catalog until the test ends, or stop is called, and waits until it
-// has been read.
+// run is start until the test ends, or stop is called.
 func (w *world) run() (stop func()) {
+	w.Helper()
+	stop = w.start()
+	w.Cleanup(stop)
+	return stop
+}
+
+// start follows the catalog until stop is called, and waits until it has been read.
+func (w *world) start() (stop func()) {
 	w.Helper()
 	ctx, cancel := context.WithCancel(w.ctx)
 	done := make(chan error, 1)
@@ -51,10 +58,10 @@ func (w *world) run() (stop func()) {
 			w.Errorf("Run = %v", err)
 		}
 	})
-	w.Cleanup(stop)
 	select {
 	case <-w.Loaded():
 	case err := <-done:
+		cancel()
 		w.Fatalf("Run ended: %v", err)
 	}
 	return stop
