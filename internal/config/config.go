@@ -89,7 +89,7 @@ type Auction struct {
 	Endpoint      bool          // POST /auction; false
 	ClientParams  bool          // bidder parameters from the browser; false
 	ExportFile    string        // NDJSON, one line an auction; "" = off
-	DeadlineSlack time.Duration // deadline_slack_ms: subtracted from tmax; 0
+	DeadlineSlack time.Duration // deadline_slack_ms: subtracted from tmax; below half of every timeout; 0
 
 	// BidAdjustment multiplies the prices of a seat before anything looks at them.
 	BidAdjustment map[string]*big.Rat

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"math/big"
 	"net"
 	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -287,8 +289,11 @@ func (l loader) prebid(t *table) Prebid {
 	}
 }
 
-// maxGVL bounds a Global Vendor List id: TCF strings have 16 bits for it.
-const maxGVL = 1<<16 - 1
+// Ids in the Global Vendor List: TCF strings have 16 bits for one.
+const (
+	maxGVL = 1<<16 - 1
+	apsGVL = 793 // Amazon's
+)
 
 // bidders reads what consent needs to know of each bidder.
 func bidders(t *table) map[string]PrebidBidder {
@@ -311,7 +316,7 @@ func (l loader) aps(t *table) APS {
 		AccountID:       t.str("account_id", "", isPlain),
 		Timeout:         t.millis("timeout_ms", 800*time.Millisecond, time.Millisecond, maxTimeout),
 		ScriptCreatives: t.boolean("script_creatives", false),
-		GVL:             t.integer("gvl", 793, 1, maxGVL),
+		GVL:             t.integer("gvl", apsGVL, 1, maxGVL),
 	}
 }
 
@@ -420,6 +425,7 @@ func (l loader) cross(c *Config) {
 	}
 	l.crossCurrency(c)
 	l.crossProviders(c)
+	l.crossSlack(c)
 	l.crossStore(&c.Store)
 	if len(c.Consent.TCFCookies) == 0 && !l.doc.faulty("consent.tcf_cookies[0]") {
 		l.errorAt("consent.tcf_cookies", `usually ["euconsent-v2"]`, "names no cookie: no TC string could ever be read")
@@ -519,3 +525,27 @@ func (l loader) crossProviders(c *Config) {
 		}
 	}
 }
+
+// crossSlack refuses what would leave providers no time. Half of a timeout is what
+// the way to a provider may take at most; the other half is the provider's, and the
+// slack is taken off that.
+func (l loader) crossSlack(c *Config) {
+	timeouts := map[string]time.Duration{"auction.timeout_ms": c.Auction.Timeout}
+	for _, p := range c.Auction.Providers {
+		switch p {
+		case "prebid":
+			timeouts["integrations.prebid.timeout_ms"] = c.Integrations.Prebid.Timeout
+		case "aps":
+			timeouts["integrations.aps.timeout_ms"] = c.Integrations.APS.Timeout
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(timeouts)) {
+		if leavesNoTime(c.Auction.DeadlineSlack, timeouts[key]) {
+			l.errorAt("auction.deadline_slack_ms", "less than half of that", "%d can leave no time of %s, %d",
+				c.Auction.DeadlineSlack.Milliseconds(), key, timeouts[key].Milliseconds())
+		}
+	}
+}
+
+// leavesNoTime reports whether a slack may use up all that a timeout leaves.
+func leavesNoTime(slack, timeout time.Duration) bool { return slack > 0 && slack >= timeout/2 }

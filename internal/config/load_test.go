@@ -162,6 +162,7 @@ var switchedOn = map[string]string{
 	"site[0].rum_sample":                  "0.01",
 	"integrations.prebid.cache":           "true",
 	"integrations.prebid.forward_cookies": `["uids"]`,
+	"integrations.aps.gvl":                "794",
 	"consent.geo_file":                    `"public.pem"`,
 	"consent.geo_headers":                 `{ country = "CF-IPCountry" }`,
 	"consent.gvl_file":                    `"public.pem"`,
@@ -176,6 +177,12 @@ var switchedOn = map[string]string{
 	"store.cluster":                       `{ node = "a" }`,
 }
 
+// switchedOnBelow has the same for keys that the example writes as the header of a
+// table: a line below it.
+var switchedOnBelow = map[string]string{
+	"integrations.prebid.bidders": "rubicon = { gvl = 52 }",
+}
+
 func TestWhatIsNotBuiltIsRefused(t *testing.T) {
 	var rows []string
 	for _, u := range unbuiltSettings {
@@ -185,7 +192,8 @@ func TestWhatIsNotBuiltIsRefused(t *testing.T) {
 		rows = append(rows, "site[0]."+u.key)
 	}
 	slices.Sort(rows)
-	if tested := slices.Sorted(maps.Keys(switchedOn)); !slices.Equal(rows, tested) {
+	tested := slices.AppendSeq(slices.Collect(maps.Keys(switchedOn)), maps.Keys(switchedOnBelow))
+	if slices.Sort(tested); !slices.Equal(rows, tested) {
 		t.Fatalf("rows: %q\ntested: %q", rows, tested)
 	}
 	data, all := exampleLeaves(t)
@@ -195,19 +203,30 @@ func TestWhatIsNotBuiltIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	refused := func(path string, data []byte) {
+		_, d := parse(filepath.Join(folder, "deckle.toml"), data)
+		if !slices.ContainsFunc(d.problems.Errors(), func(p Problem) bool {
+			return p.Key == path && strings.HasPrefix(p.Msg, "not built yet: ") && p.Line > 1
+		}) {
+			t.Errorf("%s: %v", path, d.problems)
+		}
+	}
+	for path, line := range switchedOnBelow {
+		header := "[" + path + "]"
+		before, after, ok := strings.Cut(string(data), header)
+		if !ok {
+			t.Errorf("%s is no table of the example", path)
+			continue
+		}
+		refused(path, []byte(before+header+"\n"+line+"\n"+after))
+	}
 	for path, literal := range switchedOn {
 		i := slices.IndexFunc(all, func(l leaf) bool { return l.path == path })
 		if i < 0 {
 			t.Errorf("%s is no key of the example", path)
 			continue
 		}
-		_, d := parse(filepath.Join(folder, "deckle.toml"), set(t, data, all[i], literal))
-		refused := slices.ContainsFunc(d.problems.Errors(), func(p Problem) bool {
-			return p.Key == path && strings.HasPrefix(p.Msg, "not built yet: ") && p.Line > 1
-		})
-		if !refused {
-			t.Errorf("%s = %s: %v", path, literal, d.problems)
-		}
+		refused(path, set(t, data, all[i], literal))
 	}
 }
 
@@ -260,7 +279,6 @@ deadline_slack_ms = 20
 bid_adjustment    = { rubicon = 0.9, kargo = "1.05" }
 [integrations.prebid]
 server_url = "https://pbs.example/prefix/"
-bidders    = { rubicon = { gvl = 52 }, kargo = { gvl = 972, sale = true } }
 [store]
 data_dir = "/var/lib/deckle"
 `))
@@ -283,7 +301,6 @@ data_dir = "/var/lib/deckle"
 		{"deadline_slack_ms", c.Auction.DeadlineSlack, 20 * time.Millisecond},
 		{"bid_adjustment", fmt.Sprint(c.Auction.BidAdjustment), "map[kargo:21/20 rubicon:9/10]"},
 		{"server_url", c.Integrations.Prebid.ServerURL, "https://pbs.example/prefix"},
-		{"bidders", fmt.Sprint(c.Integrations.Prebid.Bidders), "map[kargo:{972 true} rubicon:{52 false}]"},
 		{"acme_cache", c.Server.ACMECache, "/var/lib/deckle/acme"},
 	} {
 		if check.got != check.want {

@@ -19,12 +19,13 @@ import (
 // The zero value is a deckle.toml that is silent, too.
 type SiteDefaults struct {
 	AuctionTimeout time.Duration   // [auction].timeout_ms; 1s
+	DeadlineSlack  time.Duration   // [auction].deadline_slack_ms; 0
 	AdServer       deckle.AdServer // [[site]].ad_server; gam
 }
 
 // TemplateDefaults are the defaults of one site's template file.
 func (c *Config) TemplateDefaults(s *Site) SiteDefaults {
-	return SiteDefaults{AuctionTimeout: c.Auction.Timeout, AdServer: s.AdServer}
+	return SiteDefaults{AuctionTimeout: c.Auction.Timeout, DeadlineSlack: c.Auction.DeadlineSlack, AdServer: s.AdServer}
 }
 
 // LoadTemplate reads a creative-opportunities.toml. It reports everything that is
@@ -112,6 +113,9 @@ func (o *opportunities) readSettings(t *table) {
 	defer t.close()
 	o.networkID = t.str("gam_network_id", "", matches(networkPattern, `the digits of your Google Ad Manager network code, like "21765378893"`))
 	timeout := t.millis("auction_timeout_ms", o.defaults.AuctionTimeout, time.Millisecond, maxTimeout)
+	if key, slack := join(t.path, "auction_timeout_ms"), o.defaults.DeadlineSlack; leavesNoTime(slack, timeout) && o.doc.given(key) {
+		o.doc.warnf(o.doc.at(key), key, "more than twice that, or a smaller slack", "[auction].deadline_slack_ms, %d, can leave bidders no time of it", slack.Milliseconds())
+	}
 	o.settings = template.Settings{
 		AuctionTimeout: timeout,
 		HeadHold:       t.millis("head_hold_ms", timeout, 0, timeout),

@@ -20,6 +20,15 @@ type unbuilt struct {
 var unbuiltSettings = []unbuilt{
 	{"integrations.prebid.cache", "Prebid Server's cache", func(c *Config) bool { return c.Integrations.Prebid.Cache }},
 	{"integrations.prebid.forward_cookies", "forwarding cookies", func(c *Config) bool { return len(c.Integrations.Prebid.ForwardCookies) > 0 }},
+	{"integrations.prebid.bidders", "consent for each bidder", func(c *Config) bool {
+		for _, b := range c.Integrations.Prebid.Bidders {
+			if b != (PrebidBidder{}) {
+				return true
+			}
+		}
+		return false
+	}},
+	{"integrations.aps.gvl", "consent for each bidder", func(c *Config) bool { return c.Integrations.APS.GVL != apsGVL }},
 	{"consent.geo_file", "finding a reader's place", func(c *Config) bool { return c.Consent.GeoFile != "" }},
 	{"consent.geo_headers", "finding a reader's place", func(c *Config) bool { return c.Consent.GeoHeaders != GeoHeaders{} }},
 	{"consent.gvl_file", "consent for each bidder", func(c *Config) bool { return c.Consent.GVLFile != "" }},
