@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/heapprofiler"
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/memory"
@@ -84,15 +85,28 @@ func testScreens(t *testing.T, b *browser.Browser) {
 // moved is when nothing moves any more but the hint.
 const moved = `Promise.all([...` + dialog + `.getAnimations({subtree: true})].filter((a) => a.timeline === document.timeline && a.animationName !== 'hint').map((a) => a.finished.catch(() => {}))).then(() => ` + frames + `)`
 
-// Every shape of slot shows the headline whole, and a corner that has been folded.
+// Every shape of slot shows the headline whole, in every script, and a corner that
+// has been folded.
 func testShapes(t *testing.T, b *browser.Browser) {
+	for name, json := range map[string]string{"Latin": ferry, "Japanese": ryokan, "Arabic": arabic, "accents": accents} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testShapesOf(t, b, json)
+		})
+	}
+}
+
+// accents needs two lines in a leaderboard, and stands out of them above and below.
+var accents = strings.Replace(ferry, "Sleep in one country, wake in another", "Åg Çj Éq Äp Ôÿ Šg åj É, Äg Ôj Šq Åp Çÿ Ég Äj Ôq", 1)
+
+func testShapesOf(t *testing.T, b *browser.Browser, json string) {
 	var body string
 	s := startReaderSite(t, readerPage{tag: true})
 	s.change(func(s *readerSite) {
 		for _, size := range [][2]int{{728, 90}, {970, 250}, {300, 250}, {336, 280}, {300, 600}, {160, 600}, {320, 100}, {320, 50}} {
 			id := fmt.Sprintf("s%dx%d", size[0], size[1])
 			body += fmt.Sprintf(`<p><div data-deckle-slot=%q data-w="%d" data-h="%d"></div>`, id, size[0], size[1])
-			s.winners[id] = winner{creative: "c" + id, campaign: "k", json: ferry}
+			s.winners[id] = winner{creative: "c" + id, campaign: "k", json: json}
 		}
 		s.page.body = body
 	})
@@ -105,7 +119,11 @@ func testShapes(t *testing.T, b *browser.Browser) {
 		const wrong = [], slot = m.parentElement.dataset.deckleSlot, q = (s) => m.shadowRoot.querySelector(s);
 		const page = q('.page').getBoundingClientRect(), headline = q('.headline'), h = headline.getBoundingClientRect();
 		if (headline.scrollHeight > headline.clientHeight + 2) wrong.push('headline is cut off');
-		if (h.top < page.top || h.bottom > page.bottom || h.right > page.right) wrong.push('headline leaves the slot');
+		const lines = `+ink+`(headline), tag = q('.tag').getBoundingClientRect();
+		// The boxes of the glyphs are larger than their ink, but what clips them is not to be nearer.
+		if (lines.top < h.top - 1 || lines.bottom > h.bottom + 1) wrong.push('glyphs are cut off: ' + [lines.top - h.top, h.bottom - lines.bottom]);
+		if (lines.top < page.top || lines.bottom > page.bottom || h.right > page.right) wrong.push('headline leaves the slot');
+		if (tag.height && tag.top < page.top + 4) wrong.push('the tag touches the edge');
 		if (parseFloat(getComputedStyle(headline).fontSize) < 13) wrong.push('headline is too small');
 		const flap = q('.flap').getBoundingClientRect(), side = Math.max(12, 0.06 * Math.min(page.width, page.height));
 		if (Math.abs(flap.width - side) > 0.6 || Math.abs(flap.right - page.right) > 0.6 || Math.abs(flap.top - page.top) > 0.6) wrong.push('flap ' + JSON.stringify(flap));
@@ -216,6 +234,11 @@ func testMotionIsCheap(t *testing.T, b *browser.Browser) {
 func testReducedMotion(t *testing.T, b *browser.Browser) {
 	s := startReaderSite(t, readerPage{first: `<script>matchMedia = ((match) => (q) => q.includes('reduced-motion: reduce') ? {matches: true} : match.call(window, q))(matchMedia)</script>`})
 	p := openMagazine(t, b, s, browser.Desktop())
+	p.Do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-reduced-motion", Value: "reduce"}}})
+		return err
+	}))
+	p.WaitFor(`(({animationDuration, animationTimingFunction}) => animationDuration === '4.6s' && /^step/.test(animationTimingFunction))(getComputedStyle(` + root + `.querySelector('.hint')))`)
 	if n := browser.Eval[int](p, root+`.querySelector('.stage').getAnimations().length`); n > 0 {
 		t.Errorf("%d animations of the stage", n)
 	}
@@ -233,6 +256,45 @@ func testFoldedPageBeyondTheEnd(t *testing.T, b *browser.Browser) {
 	browser.Eval[any](p, `void (`+magazine+`.dataset.pinnedPage = '11', `+magazine+`.creative = `+magazine+`.creative, `+magazine+`.expand(99))`)
 	p.WaitFor(isOpen + ` && ` + here + `.getAttribute('aria-label') === 'Page 5 of 5' && ` + openClip() + ` === '` + folded6 + `'`)
 }
+
+// A browser closes at the second Escape, whatever still moves; what the reader opens
+// after that stays open.
+func testOpenedAgainWhileItCloses(t *testing.T, b *browser.Browser) {
+	s := startReaderSite(t, readerPage{})
+	p := openMagazine(t, b, s, browser.Desktop())
+	browser.Eval[any](p, moved)
+	browser.Eval[any](p, `void (`+magazine+`.collapse(), `+dialog+`.close(), `+magazine+`.expand())`)
+	browser.Eval[any](p, `new Promise((done) => setTimeout(done, 600))`)
+	if !browser.Eval[bool](p, isOpen) {
+		t.Error("it has closed by itself")
+	}
+}
+
+// The text of a vertical cover stands where its lines begin, on the right; in a
+// leaderboard it is horizontal and keeps clear of the button.
+func testVerticalCover(t *testing.T, b *browser.Browser) {
+	for name, view := range map[string]browser.View{"phone": browser.Phone(), "laptop": browser.Desktop()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := startReaderSite(t, readerPage{tag: true, html: `lang="ja" style="writing-mode:vertical-rl"`, body: `<div data-deckle-slot="sidebar-1" data-w="728" data-h="90"></div>`})
+			s.change(func(s *readerSite) { s.winners["sidebar-1"] = winner{creative: "c", campaign: "k", json: ryokan} })
+			p := openMagazine(t, b, s, view)
+			browser.Eval[any](p, moved)
+			if off := browser.Eval[float64](p, `((t, p) => Math.abs(t.right - p.right))(`+here+`.querySelector('.text').getBoundingClientRect(), `+here+`.getBoundingClientRect())`); off > 1 {
+				t.Errorf("the text ends %v px from the right edge", off)
+			}
+			if view.Width < 728 {
+				return
+			}
+			if wrong := browser.Eval[string](p, `((h, b) => h.right > b.left ? 'the headline ends at ' + h.right + ', the button begins at ' + b.left : '')(`+ink+`(`+root+`.querySelector('.slot .headline')), `+root+`.querySelector('.open svg').getBoundingClientRect())`); wrong != "" {
+				t.Error(wrong)
+			}
+		})
+	}
+}
+
+// ink is where the lines of an element are.
+const ink = `((e) => { const range = document.createRange(); range.selectNodeContents(e); return range.getBoundingClientRect() })`
 
 // Opening and closing leaves nothing behind.
 func TestMemoryIsFlat(t *testing.T) {

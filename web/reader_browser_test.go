@@ -110,6 +110,8 @@ func TestReaderPlane(t *testing.T) {
 		"motion is cheap":                       testMotionIsCheap,
 		"reduced motion":                        testReducedMotion,
 		"folded page beyond the end":            testFoldedPageBeyondTheEnd,
+		"opened again while it closes":          testOpenedAgainWhileItCloses,
+		"vertical cover":                        testVerticalCover,
 		"heartbeats":                            testHeartbeats,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -260,17 +262,35 @@ func testEachBeaconIsToldOnce(t *testing.T, b *browser.Browser) {
 	}
 }
 
-// An impression needs a cover that has been painted: not one inside something hidden.
+// An impression needs a cover that has been painted: not one inside something that
+// is hidden, invisible or clipped away. Below the fold is painted.
 func testHiddenSlotIsNoImpression(t *testing.T, b *browser.Browser) {
-	s := startReaderSite(t, readerPage{body: `<section hidden>` + slot1 + `</section>`})
-	p := b.Open(t, s.url, browser.Desktop())
-	p.WaitFor(shownInSlot)
-	browser.Eval[any](p, `new Promise((done) => setTimeout(done, 300))`)
-	if told := s.told(); told != "" {
-		t.Fatalf("told %q of what nobody could see", told)
+	for name, attributes := range map[string]string{
+		"hidden":       `hidden`,
+		"invisible":    `style="visibility:hidden"`,
+		"transparent":  `style="opacity:0"`,
+		"without size": `style="height:0;overflow:hidden"`,
+		"clipped away": `style="clip-path:inset(50%)"`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := startReaderSite(t, readerPage{body: `<section ` + attributes + `>` + slot1 + `</section>`})
+			p := b.Open(t, s.url, browser.Desktop())
+			p.WaitFor(shownInSlot)
+			browser.Eval[any](p, `new Promise((done) => setTimeout(done, 300))`)
+			if told := s.told(); told != "" {
+				t.Fatalf("told %q of what nobody could see", told)
+			}
+			browser.Eval[any](p, `void (document.querySelector('section').hidden = false, document.querySelector('section').style = '')`)
+			wait(t, "the impression and the view", func() bool { return s.told() == "imp ferry-1, view ferry-1" })
+		})
 	}
-	browser.Eval[any](p, `void (document.querySelector('section').hidden = false)`)
-	wait(t, "the impression and the view", func() bool { return s.told() == "imp ferry-1, view ferry-1" })
+	t.Run("below the fold", func(t *testing.T) {
+		t.Parallel()
+		s := startReaderSite(t, readerPage{body: `<div style="height:9000px"></div>` + slot1})
+		b.Open(t, s.url, browser.Desktop())
+		wait(t, "the impression", func() bool { return s.told() == "imp ferry-1" })
+	})
 }
 
 // Without a fold token there is no corner, but a bookmark can be removed.

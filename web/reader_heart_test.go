@@ -21,6 +21,12 @@ func testHeartbeats(t *testing.T, b *browser.Browser) {
 		"a slot without an element":    {page: readerPage{body: "<p>text</p>"}, want: "slot missing"},
 		"a site that nobody knows":     {set: func(s *readerSite) { s.status["/v1/serve/batch"] = 404 }, want: "serve status_404"},
 		"a server that hangs up":       {set: func(s *readerSite) { s.status["/v1/serve/batch"] = -1 }, want: "serve network"},
+		"an answer that is null":       {set: func(s *readerSite) { s.body["/v1/serve/batch"] = "null" }, want: "serve no_answer"},
+		"an answer that is HTML":       {set: func(s *readerSite) { s.body["/v1/serve/batch"] = "<!doctype html>" }, want: "serve no_answer"},
+		"an array that cannot map":     {page: readerPage{first: `<script>Array.prototype.map = () => { throw new Error("mine") }</script>`}, want: "script exception"},
+		"an array that cannot filter":  {page: readerPage{first: `<script>Array.prototype.filter = () => { throw new Error("mine") }</script>`}, want: "script exception"},
+		"an object that has a body":    {page: readerPage{body: "<p>text</p>", first: `<script>Object.prototype.body = "mine"</script>`}, want: "slot missing"},
+		"an element of that name":      {page: readerPage{first: `<script>customElements.define("deckle-magazine", class extends HTMLElement {})</script>`}, want: "render exception"},
 		"a policy without our element": {page: readerPage{tag: true, csp: "script-src ORIGIN" + web.TagPath}, want: "render module"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -28,6 +28,7 @@ type readerSite struct {
 	winners    map[string]winner // by slot id
 	gone       map[string]bool   // creatives that have been taken off the site
 	status     map[string]int    // what a path answers in place of what it should
+	body       map[string]string // what a path answers with 200 in place of it
 	retryInMs  int               // said once, with empty slots
 	batches    []batch
 	beacons    []string // "imp c1 dogeared=1"
@@ -90,6 +91,7 @@ func startReaderSite(t testing.TB, p readerPage) *readerSite {
 		winners: map[string]winner{"sidebar-1": {creative: "ferry-1", campaign: "camp-ferry", json: ferry}},
 		gone:    map[string]bool{},
 		status:  map[string]int{},
+		body:    map[string]string{},
 	}
 	mux := http.NewServeMux()
 	mux.Handle(web.Prefix, web.Client())
@@ -128,6 +130,10 @@ func (s *readerSite) api(h func(http.ResponseWriter, []byte, *http.Request)) htt
 				panic(http.ErrAbortHandler)
 			}
 			http.Error(w, `{"error":"a test wants it"}`, status)
+			return
+		}
+		if answer, ok := s.body[r.URL.Path]; ok {
+			io.WriteString(w, answer)
 			return
 		}
 		h(w, body, r)

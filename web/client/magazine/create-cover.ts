@@ -39,7 +39,8 @@ export const createCover = (doc: Document, options: CoverOptions): Cover => {
     onCTA: () => {},
   });
   page.classList.toggle('folded', folded !== undefined);
-  const name = [labels.open, shown.headline || shown.image?.alt].filter(Boolean).join(': ');
+  const title = shown.headline || shown.image?.alt;
+  const name = [labels.ad, labels.open, title].filter(Boolean).join(': ');
   const button = createNode(
     doc,
     'button',

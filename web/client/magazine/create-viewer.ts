@@ -75,7 +75,8 @@ export const createViewer = (doc: Document, options: ViewerOptions): Viewer => {
     dialog.classList.add('closing');
     options.onClose();
     // Where the browser has closed it already, there is nothing to be seen moving.
-    if (dialog.open) move(stage, options.getCover(), true, () => dialog.close());
+    // Where it has been opened again meanwhile, it stays so.
+    if (dialog.open) move(stage, options.getCover(), true, () => !isOpen && dialog.close());
   };
   const listen = (part: Element | undefined, on: () => void) => part?.addEventListener('click', on);
   listen(parts.close, close);

@@ -8,7 +8,7 @@ import {type Shown, show} from './show.ts';
 import {toBatch} from './to-batch.ts';
 import type {Answer, Memory, PageSlot, Pin, ReaderSettings} from './types.ts';
 
-/** Fills slots that were not filled before. Never throws. */
+/** Fills slots that were not filled before. Rejects where the page has broken the language. */
 export type Fill = (slots: readonly PageSlot[], memory: Promise<Memory>) => Promise<void>;
 
 /**
@@ -31,7 +31,7 @@ export const createFiller = (
       return await ask(base, toBatch(pub, win.location.href, slots, memory));
     } catch (error) {
       const {message} = error as Error;
-      heart('serve', /^status_/.test(message) ? message : 'network');
+      heart('serve', /^[a-z_\d]+$/.test(message) ? message : 'network');
       return undefined;
     }
   };
@@ -57,13 +57,18 @@ export const createFiller = (
             show(win, {slot, place, winner, page}, shown);
           } else release.get(slot.id)?.();
         })
-        .catch(() => heart('render', 'exception'));
+        .catch(() => {
+          heart('render', 'exception');
+          release.get(slot.id)?.();
+        });
     }
     if (answer?.retryInMs && mayRetry) {
       mayRetry = false;
       const empty = slots.filter(({id}) => !answer.winners.has(id));
-      if (empty.length)
-        setTimeout(() => fillRound(empty, Promise.resolve({...memory, pins})), answer.retryInMs);
+      if (empty.length) {
+        await new Promise((resolve) => setTimeout(resolve, answer.retryInMs));
+        await fillRound(empty, Promise.resolve({...memory, pins}));
+      }
     }
   };
 

@@ -7,7 +7,10 @@ import {readUntold} from './untold.ts';
 
 const NOW = 1_790_000_000_000;
 const MINUTE = 60_000;
-const winner = {creativeId: 'ferry-1', foldToken: 'T1'} as Winner;
+/** Longer than a corner rests before it is told. */
+const REST = {timeout: 3000};
+const winner = {creativeId: 'ferry-1', foldToken: 'T1', honored: false} as Winner;
+const bookmark = {...winner, foldToken: 'T2', honored: true};
 
 /** A browser with storage, and a server that answers with one status after the other. */
 const setUp = (...statuses: number[]) => {
@@ -33,6 +36,7 @@ const setUp = (...statuses: number[]) => {
       now += ms;
     },
     online: () => target.dispatchEvent(new Event('online')),
+    leave: () => target.dispatchEvent(new Event('pagehide')),
     untold: () => readUntold(win, now),
   };
 };
@@ -47,7 +51,7 @@ afterEach(() => {
 test('the pin is written first, then the fold is told', async () => {
   const {visit, told, win, untold} = setUp();
   visit().fold('sidebar-1', {...winner, pinExpiresAt: NOW + MINUTE}, 2);
-  await vi.waitFor(() => expect(told).toHaveLength(1));
+  await vi.waitFor(() => expect(told).toHaveLength(1), REST);
   expect(told).toEqual([
     {
       url: 'https://d.example/v1/dogear-event',
@@ -78,7 +82,7 @@ test('the pin is written first, then the fold is told', async () => {
 test.each([0, 429, 503])('after %d it is told on the next visit, once', async (status) => {
   const {visit, told, untold, later} = setUp(status);
   visit().fold('s', winner, 0);
-  await vi.waitFor(() => expect(told).toHaveLength(1));
+  await vi.waitFor(() => expect(told).toHaveLength(1), REST);
   later(29 * MINUTE);
   const next = visit();
   next.tellUntold();
@@ -93,14 +97,14 @@ test.each([0, 429, 503])('after %d it is told on the next visit, once', async (s
 test.each([400, 403, 404, 413])('%d is the last word', async (status) => {
   const {visit, told, untold} = setUp(status);
   visit().fold('s', winner, 0);
-  await vi.waitFor(() => expect(told).toHaveLength(1));
+  await vi.waitFor(() => expect(told).toHaveLength(1), REST);
   await vi.waitFor(async () => expect(await untold()).toEqual([]));
 });
 
 test('a stale token is not told any more', async () => {
   const {visit, told, later, rows} = setUp(0);
   visit().fold('s', winner, 0);
-  await vi.waitFor(() => expect(told).toHaveLength(1));
+  await vi.waitFor(() => expect(told).toHaveLength(1), REST);
   later(30 * MINUTE);
   visit().tellUntold();
   await vi.waitFor(async () => expect(await rows('deckle', 'untold')).toEqual([]));
@@ -110,37 +114,89 @@ test('a stale token is not told any more', async () => {
 test('it is told as soon as the connection is back', async () => {
   const {visit, told, online} = setUp(0);
   visit().fold('s', winner, 0);
-  await vi.waitFor(() => expect(told).toHaveLength(1));
+  await vi.waitFor(() => expect(told).toHaveLength(1), REST);
   online();
-  await vi.waitFor(() => expect(told).toHaveLength(2));
+  await vi.waitFor(() => expect(told).toHaveLength(2), {timeout: 500});
 });
 
 test('an unfold takes the pin away and is told after its fold', async () => {
-  const {visit, told, win} = setUp();
+  const {visit, told, win, untold} = setUp();
   const folds = visit();
   folds.fold('s', winner, 1);
+  await vi.waitFor(() => expect(told).toHaveLength(1), REST);
   folds.unfold('s', winner);
-  await vi.waitFor(() => expect(told.map(({body}) => body.event)).toEqual(['fold', 'unfold']));
+  await vi.waitFor(
+    () => expect(told.map(({body}) => body.event)).toEqual(['fold', 'unfold']),
+    REST,
+  );
   expect(await readPins(win, NOW)).toEqual([]);
+  await vi.waitFor(async () => expect(await untold()).toEqual([]));
+});
+
+test('what the reader has thought better of is not told', async () => {
+  const {visit, told, win, untold} = setUp();
+  const folds = visit();
+  folds.fold('s', winner, 1);
+  await vi.waitFor(() => expect(told).toHaveLength(1), REST);
+  folds.unfold('s', winner);
+  folds.fold('s', winner, 1);
+  folds.fold('other', winner, 2);
+  await vi.waitFor(() => expect(told).toHaveLength(2), REST);
+  expect(told[1]?.body).toMatchObject({event: 'fold', slotId: 'other'});
+  expect(await readPins(win, NOW)).toHaveLength(2);
+  await vi.waitFor(async () => expect(await untold()).toEqual([]));
+});
+
+test('a page that is left tells at once', async () => {
+  const {visit, told, leave} = setUp();
+  const folds = visit();
+  folds.fold('s', winner, 1);
+  leave();
+  await vi.waitFor(() => expect(told).toHaveLength(1), {timeout: 200});
+});
+
+test('an unfold that was not heard is told on the next visit', async () => {
+  const {visit, told, untold} = setUp(0);
+  visit().unfold('s', bookmark);
+  await vi.waitFor(() => expect(told).toHaveLength(1), REST);
+  visit().tellUntold();
+  await vi.waitFor(() => expect(told).toHaveLength(2));
+  expect(told[1]?.body).toMatchObject({event: 'unfold', foldToken: 'T2'});
+  await vi.waitFor(async () => expect(await untold()).toEqual([]));
 });
 
 test('a fold that nobody has heard of needs no unfold', async () => {
   const {visit, told, win, untold} = setUp(0);
   const folds = visit();
   folds.fold('s', winner, 1);
+  await vi.waitFor(() => expect(told).toHaveLength(1), REST);
   folds.unfold('s', winner);
-  await vi.waitFor(() => expect(told).toHaveLength(1));
   await vi.waitFor(async () => expect(await readPins(win, NOW)).toEqual([]));
-  await vi.waitFor(async () => expect(await untold()).toEqual([]));
+  await vi.waitFor(async () => expect(await untold()).toEqual([]), REST);
   expect(told.map(({body}) => body.event)).toEqual(['fold']);
+});
+
+test('a fold of an earlier visit does not outlive its unfold', async () => {
+  const {visit, told, untold} = setUp(0, 0);
+  visit().fold('s', winner, 1);
+  await vi.waitFor(() => expect(told).toHaveLength(1), REST);
+  const next = visit();
+  next.tellUntold();
+  await vi.waitFor(() => expect(told).toHaveLength(2));
+  next.unfold('s', bookmark);
+  await vi.waitFor(async () => expect(await untold()).toEqual([]), REST);
+  visit().tellUntold();
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(told.map(({body}) => body.event)).toEqual(['fold', 'fold']);
 });
 
 test('an unfold leaves what another tab has folded in the slot', async () => {
   const {visit, told, win} = setUp();
   const folds = visit();
   folds.fold('s', {...winner, creativeId: 'other', foldToken: 'T2'}, 1);
-  folds.unfold('s', winner);
-  await vi.waitFor(() => expect(told).toHaveLength(2));
+  await vi.waitFor(() => expect(told).toHaveLength(1), REST);
+  folds.unfold('s', bookmark);
+  await vi.waitFor(() => expect(told).toHaveLength(2), REST);
   expect((await readPins(win, NOW)).map(({creativeId}) => creativeId)).toEqual(['other']);
 });
 
@@ -159,7 +215,7 @@ test('a fold that the campaign does not want to hear of stays here', async () =>
   const {visit, told, win} = setUp();
   visit().fold('s', {...winner, foldToken: ''}, 1);
   await vi.waitFor(async () => expect(await readPins(win, NOW)).toHaveLength(1));
-  await new Promise((resolve) => setTimeout(resolve, 30));
+  await new Promise((resolve) => setTimeout(resolve, 1100));
   expect(told).toEqual([]);
 });
 
@@ -167,5 +223,5 @@ test('without storage a fold is told all the same', async () => {
   const {win, visit, told} = setUp();
   Object.assign(win, {indexedDB: null});
   visit().fold('s', winner, 0);
-  await vi.waitFor(() => expect(told).toHaveLength(1));
+  await vi.waitFor(() => expect(told).toHaveLength(1), REST);
 });

@@ -9,6 +9,9 @@ import {deleteUntold, readUntold, type Untold, writeUntold} from './untold.ts';
 /** `fold_window` of the server: how long a fold token can be told. */
 const FOLD_WINDOW_MS = 30 * 60_000;
 
+/** A corner that has been left alone for that long stays as it is, for now. */
+const REST_MS = 1000;
+
 export interface Folds {
   /** The reader has folded the corner of `page`. */
   fold(slotId: string, winner: Winner, page: number): void;
@@ -20,55 +23,72 @@ export interface Folds {
 
 /**
  * Keeps folds and tells of them. What is kept is the reader's: it waits for no
- * network. A fold is told after its pin has been written, and is noted as untold
- * until it has been heard, so that it outlives a tab that is closed meanwhile; one
- * that is told twice counts once. Each is told after what came before it.
+ * network. What is told is how a corner is after a second of rest, or when the page
+ * is left, where the server has last heard otherwise: a token counts one fold, so
+ * one that is taken back and told again would be lost. It is noted as untold until
+ * it has been heard, and so outlives a tab that is closed meanwhile.
  */
 export const createFolds = (win: Window, {pub, base}: ReaderSettings, now: () => number): Folds => {
   const url = `${base}/v1/dogear-event`;
-  // Also of those that storage did not take.
-  const untold = new Set<string>();
+  // By corner: how it is for the server, and what it has yet to hear.
+  const heard = new Map<string, boolean>();
+  const untold = new Map<string, Untold>();
   const keep = createQueue();
   const tell = createQueue();
+  let timer: ReturnType<typeof setTimeout> | undefined;
 
-  const tellFold = async ({foldToken, body}: Untold) => {
-    if (!isFinal(await request(url, body))) return;
-    untold.delete(foldToken);
-    await deleteUntold(win, foldToken);
+  const tellOne = async (change: Untold) => {
+    const {of, isFolded, body} = change;
+    if (heard.get(of) !== isFolded) {
+      if (!isFinal(await request(url, body))) return;
+      heard.set(of, isFolded);
+    }
+    if (untold.get(of) !== change) return; // changed meanwhile
+    untold.delete(of);
+    await keep(() => deleteUntold(win, of));
   };
+  const tellAll = () => Promise.all(Array.from(untold.values(), tellOne));
   const tellUntold = () => {
     void tell(async () => {
-      for (const fold of await readUntold(win, now())) await tellFold(fold);
+      for (const change of await readUntold(win, now())) {
+        if (!untold.has(change.of)) untold.set(change.of, change);
+      }
+      await tellAll();
     });
   };
   win.addEventListener('online', tellUntold);
+  win.addEventListener('pagehide', () => void tellAll());
+
+  /** Notes how a corner is; `page` is undefined where it is straight. */
+  const note = (slotId: string, winner: Winner, page?: number) => {
+    const {creativeId, foldToken, honored} = winner;
+    const of = `${slotId} ${creativeId}`;
+    const isFolded = page !== undefined;
+    const before = untold.get(of);
+    if (!heard.has(of)) heard.set(of, before ? !before.isFolded : honored);
+    if (isFolded && !foldToken) heard.set(of, true); // the campaign wants to hear of no folds
+    const about = {pub, url: toURL(win.location.href), creativeId, slotId};
+    const body = toJSON({...about, event: isFolded ? 'fold' : 'unfold', foldToken, page});
+    const change = {foldToken, of, isFolded, body, until: now() + FOLD_WINDOW_MS};
+    untold.set(of, change);
+    void keep(() => writeUntold(win, change));
+    clearTimeout(timer);
+    timer = setTimeout(tellUntold, REST_MS);
+  };
 
   return {
-    fold(slotId, {creativeId, foldToken, pinExpiresAt}, page) {
+    fold(slotId, winner, page) {
+      const {creativeId, pinExpiresAt} = winner;
       const foldedAt = now();
       const pin = {slotId, creativeId, page, foldedAt};
-      const about = {pub, url: toURL(win.location.href), creativeId, slotId};
-      const body = toJSON({...about, event: 'fold', foldToken, page});
-      const fold = {foldToken, body, until: foldedAt + FOLD_WINDOW_MS};
-      const kept = keep(async () => {
-        await writePin(win, {...pin, expiresAt: expiresAt(foldedAt, pinExpiresAt)});
-        if (!foldToken) return; // the campaign wants to hear of no folds
-        untold.add(foldToken);
-        await writeUntold(win, fold);
-      });
-      if (foldToken) void tell(() => kept.then(() => tellFold(fold)));
+      void keep(() => writePin(win, {...pin, expiresAt: expiresAt(foldedAt, pinExpiresAt)}));
+      note(slotId, winner, page);
     },
-    unfold(slotId, {creativeId, foldToken}) {
-      const kept = keep(() =>
-        deletePins(win, (pin) => pin.slotId === slotId && pin.creativeId === creativeId),
+    unfold(slotId, winner) {
+      void keep(() =>
+        deletePins(win, (pin) => pin.slotId === slotId && pin.creativeId === winner.creativeId),
       );
-      void tell(async () => {
-        await kept;
-        // What nobody has heard of needs no taking back.
-        if (untold.delete(foldToken)) return deleteUntold(win, foldToken);
-        const about = {pub, url: toURL(win.location.href), creativeId, slotId};
-        return request(url, toJSON({...about, event: 'unfold', foldToken}));
-      });
+      note(slotId, winner);
     },
     tellUntold,
   };

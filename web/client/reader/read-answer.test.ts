@@ -33,11 +33,12 @@ test('a winner is read whole, and its addresses become absolute', () => {
     pinExpiresAt: 5,
     honored: true,
   });
-  expect(won?.creative.pages[0]?.image).toEqual({
-    src: 'https://d.example/_deckle/asset/ab',
-    alt: 'A',
-    focus: {x: 0, y: 1},
-  });
+  expect(won?.creative.pages).toEqual([
+    {
+      headline: 'Hello',
+      image: {src: 'https://d.example/_deckle/asset/ab', alt: 'A', focus: {x: 0, y: 1}},
+    },
+  ]);
 });
 
 test('a campaign without a dog-ear has no token and no end', () => {

@@ -1,5 +1,5 @@
 import {isRecord} from '../is-record.ts';
-import {readCreative, toHTTP} from '../magazine/read-creative.ts';
+import {toHTTP} from '../magazine/read-creative.ts';
 import {isId} from './read-pin.ts';
 import type {Answer, Winner} from './types.ts';
 
@@ -34,16 +34,18 @@ const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 
 const readWinner = (value: unknown, honored: boolean, base: string): Winner | undefined => {
   if (!isRecord(value) || !isId(value.creativeId) || !isId(value.campaignId)) return undefined;
-  const creative = readCreative(value, base);
+  const pages = list(value.pages)
+    .filter(isRecord)
+    .map((page) => toAbsolute(page, base));
   const [impUrl, viewUrl, clickUrl, ctaUrl] = (
     ['impUrl', 'viewUrl', 'clickUrl', 'ctaUrl'] as const
   ).map((key) => toHTTP(value[key], base));
-  if (!creative || !impUrl || !viewUrl || !clickUrl || !ctaUrl) return undefined;
+  if (!pages.length || !impUrl || !viewUrl || !clickUrl || !ctaUrl) return undefined;
   const {creativeId, campaignId, foldToken, pinExpiresAt} = value;
   return {
     creativeId,
     campaignId,
-    creative,
+    creative: {pages, landingUrl: toHTTP(value.landingUrl, base)},
     impUrl,
     viewUrl,
     clickUrl,
@@ -52,4 +54,10 @@ const readWinner = (value: unknown, honored: boolean, base: string): Winner | un
     ...(typeof pinExpiresAt === 'number' && pinExpiresAt > 0 ? {pinExpiresAt} : {}),
     honored,
   };
+};
+
+/** A page as it came, whatever is in it, with its picture's address: the element reads the rest. */
+const toAbsolute = (page: Record<string, unknown>, base: string): unknown => {
+  const {image} = page;
+  return isRecord(image) ? {...page, image: {...image, src: toHTTP(image.src, base)}} : page;
 };

@@ -6,12 +6,13 @@
 export const request = async (url: string, body?: string): Promise<number> => {
   try {
     const {status} = await fetch(url, {
+      __proto__: null, // what a page has put on Object.prototype is no body of ours
       ...(body === undefined ? {} : {method: 'POST', body}),
       keepalive: true,
       credentials: 'omit',
       cache: 'no-store',
       referrerPolicy: 'strict-origin-when-cross-origin',
-    });
+    } as RequestInit);
     return status;
   } catch {
     return 0; // offline, forbidden by the page's policy, or fetch is not what it was

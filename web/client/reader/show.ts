@@ -45,8 +45,7 @@ export const show = (
   });
   element.addEventListener('dogear-unfold', () => folds.unfold(slot.id, winner));
 
-  place.textContent = '';
-  place.appendChild(element);
+  // An element of the page's own has no `ready`, and the place is as it was.
   void element.ready.then(() =>
     whenPainted(
       win,
@@ -58,6 +57,8 @@ export const show = (
       }),
     ),
   );
+  place.textContent = '';
+  place.appendChild(element);
 };
 
 /** Tells each address once; of a bookmark with dogeared=1, so that logs can be split. */

@@ -1,4 +1,3 @@
-import {safely} from '../safely.ts';
 import {takeCommands} from '../take-commands.ts';
 import {whenParsed} from '../when-parsed.ts';
 import {whenShown} from '../when-shown.ts';
@@ -24,12 +23,16 @@ export const start = (win: Window, settings: ReaderSettings): void => {
     heart('script', 'no_pub');
     return;
   }
+  // What a page has done to Array.prototype, say, is told to us and not thrown at it.
+  const guard = (step: () => unknown) => () => {
+    void (async () => step())().catch(() => heart('script', 'exception'));
+  };
   const folds = createFolds(win, settings, Date.now);
   const purpose1 = watchPurpose1(win, settings.skip, () => void forgetVisits(win));
   const fill = createFiller(win, settings, heart, {
     folds,
     onPainted: (winner) => {
-      void purpose1.mayKeep().then((may) => may && rememberVisit(win, winner, Date.now()));
+      guard(async () => (await purpose1.mayKeep()) && rememberVisit(win, winner, Date.now()))();
     },
   });
   const readMemory = async (): Promise<Memory> => {
@@ -40,24 +43,26 @@ export const start = (win: Window, settings: ReaderSettings): void => {
     return {pins, ...visits};
   };
   const fillMarked = () => {
-    whenShown(win.document, () => void fill(getMarkedSlots(win.document), readMemory()));
+    whenShown(
+      win.document,
+      guard(() => fill(getMarkedSlots(win.document), readMemory())),
+    );
   };
   takeCommands(win, {fill: fillMarked});
 
   whenShown(
     win.document,
-    safely(() => {
+    guard(() => {
       const memory = readMemory();
+      guard(() => memory.then(folds.tellUntold))(); // the batch goes first
       const declared = getPageSlots(win.__ts_ad_slots, win.innerWidth);
-      if (declared.length) void fill(declared, memory);
-      else {
-        whenParsed(win, () => {
-          const marked = getMarkedSlots(win.document);
-          if (!marked.length) heart('slot', 'none');
-          void fill(marked, memory);
-        });
-      }
-      void memory.then(folds.tellUntold); // the batch goes first
+      if (declared.length) return fill(declared, memory);
+      const fillParsed = guard(() => {
+        const marked = getMarkedSlots(win.document);
+        if (!marked.length) heart('slot', 'none');
+        return fill(marked, memory);
+      });
+      return whenParsed(win, fillParsed);
     }),
   );
 };

@@ -38,6 +38,15 @@ test('it stays within the contract’s limits', () => {
   expect(batch.pins[0].slotId).toBe('s0'); // the newest
 });
 
+test('of too many pins those of the slots that are asked for go along', () => {
+  const pins = Array.from({length: 300}, (_, n) => pin(n));
+  const batch = JSON.parse(
+    toBatch('p', 'https://a/', [{id: 's299', w: 1, h: 1}], {...NOTHING, pins}),
+  );
+  expect(batch.pins).toHaveLength(200);
+  expect(batch.pins.slice(0, 2).map((p: Pin) => p.slotId)).toEqual(['s299', 's0']);
+});
+
 test('counts give way where a batch is too large, the oldest first, and pins never', () => {
   const long = (prefix: string, n: number) => `${prefix}${n}`.padEnd(64, '-');
   const pins = Array.from({length: 200}, (_, n) => ({

@@ -1,5 +1,5 @@
 import {toJSON} from './to-json.ts';
-import type {Imp, Memory} from './types.ts';
+import type {Imp, Memory, Pin} from './types.ts';
 
 // What a batch may carry (POST /v1/serve/batch).
 const MAX_IMPS = 40;
@@ -8,8 +8,8 @@ const MAX_URL = 2048;
 const MAX_BODY = 65_536;
 
 /**
- * The body of a batch for these slots. Of too many pins the newest go along; of
- * counts, as many of the latest as there is room for. All of it is ASCII.
+ * The body of a batch for these slots. Of too many pins those of these slots go along,
+ * and the newest; of counts, as many of the latest as there is room for. All of it is ASCII.
  */
 export const toBatch = (
   pub: string,
@@ -18,12 +18,14 @@ export const toBatch = (
   {pins, seen, recent}: Memory,
 ): string => {
   const counts = {...seen};
+  const isHere = (pin: Pin) => imps.some(({id}) => id === pin.slotId);
+  const toSend = [...pins].sort((a, b) => +isHere(b) - +isHere(a));
   for (;;) {
     const body = toJSON({
       pub,
       url: toURL(href),
       imp: imps.slice(0, MAX_IMPS).map(({id, w, h}) => ({id, w, h})),
-      pins: pins.slice(0, MAX_PINS).map(({slotId, creativeId}) => ({slotId, creativeId})),
+      pins: toSend.slice(0, MAX_PINS).map(({slotId, creativeId}) => ({slotId, creativeId})),
       seen: counts,
       recent,
     });

@@ -3,15 +3,16 @@
  * (Prototype 1.6, say) have put one on Array.prototype that gives a string.
  */
 export const toJSON = (value: unknown): string => {
-  if (Array.isArray(value)) return `[${joinAll(value.length, (i) => toJSON(value[i]))}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   const record = value as Record<string, unknown>;
-  const keys = Object.keys(record).filter((key) => record[key] !== undefined);
-  return `{${joinAll(keys.length, (i) => `${JSON.stringify(keys[i])}:${toJSON(record[keys[i]!])}`)}}`;
-};
-
-const joinAll = (length: number, part: (index: number) => string): string => {
+  const isList = Array.isArray(value);
   let text = '';
-  for (let i = 0; i < length; i++) text += (i ? ',' : '') + part(i);
-  return text;
+  // Without filter, map and join: heartbeats of pages that have broken them are JSON as well.
+  for (const key of Object.keys(record)) {
+    if (record[key] === undefined) continue;
+    if (text) text += ',';
+    if (!isList) text += `${JSON.stringify(key)}:`;
+    text += toJSON(record[key]);
+  }
+  return isList ? `[${text}]` : `{${text}}`;
 };

@@ -1,3 +1,5 @@
+import {isRecord} from '../is-record.ts';
+
 /** How long storage may keep anything waiting: WebKit's can hang for good. */
 export const STORAGE_LIMIT_MS = 400;
 
@@ -75,4 +77,36 @@ const run = <T>(
   } catch {
     close(); // a database of somebody else's
   }
+};
+
+/** The rows of a store; none where storage fails. */
+export const readRows = async (win: Window, schema: Schema, store: string): Promise<unknown[]> =>
+  (await transact(win, schema, 'readonly', (transaction) => {
+    const all = transaction.objectStore(store).getAll();
+    return () => all.result as unknown[];
+  })) ?? [];
+
+/** Changes a store. */
+export const changeRows = (
+  win: Window,
+  schema: Schema,
+  store: string,
+  change: (store: IDBObjectStore) => void,
+): Promise<unknown> =>
+  transact(win, schema, 'readwrite', (transaction) => {
+    change(transaction.objectStore(store));
+    return () => true;
+  });
+
+/** Deletes the rows that are `gone`, as they are in the transaction of `store`. */
+export const deleteRows = (
+  store: IDBObjectStore,
+  gone: (row: Record<string, unknown>) => boolean,
+): void => {
+  const all = store.getAll();
+  all.onsuccess = () => {
+    for (const row of (all.result as unknown[]).filter(isRecord)) {
+      if (gone(row)) store.delete(row[store.keyPath as string] as IDBValidKey);
+    }
+  };
 };

@@ -1,7 +1,6 @@
 // What the reader plane says and keeps (docs: the batch API and the store of
 // pins). Types only. What comes from the server or out of storage is checked once,
 // in read-answer.ts and read-pin.ts, and trusted from there on.
-import type {Creative} from '../magazine/types.ts';
 
 /** A bookmark: one folded corner, at most one for a slot. Times are Date.now(). */
 export interface Pin {
@@ -44,7 +43,8 @@ export interface Memory {
 export interface Winner {
   readonly creativeId: string;
   readonly campaignId: string;
-  readonly creative: Creative;
+  /** What the element is given; its addresses are absolute. */
+  readonly creative: {readonly pages: readonly unknown[]; readonly landingUrl: string};
   readonly impUrl: string;
   readonly viewUrl: string;
   readonly clickUrl: string;

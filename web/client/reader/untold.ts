@@ -1,5 +1,5 @@
 import {isRecord} from '../is-record.ts';
-import {type Schema, transact} from './transact.ts';
+import {changeRows, deleteRows, readRows, type Schema} from './transact.ts';
 
 /** Everything that is not a pin. */
 export const DECKLE: Schema = {
@@ -7,43 +7,40 @@ export const DECKLE: Schema = {
   stores: {seen: 'creativeId', recent: 'campaignId', untold: 'foldToken'},
 };
 
-/** A fold that the server has not acknowledged yet. */
+/** A fold or an unfold that the server has not acknowledged yet. */
 export interface Untold {
   readonly foldToken: string;
+  /** Whose corner: the slot and the creative. */
+  readonly of: string;
+  readonly isFolded: boolean;
   /** The body of POST /v1/dogear-event. */
   readonly body: string;
   /** When its token will have become stale, by Date.now(). */
   readonly until: number;
 }
 
-/** The folds that can still be told at `now`. Those that cannot are deleted. */
+/** What can still be told at `now`. What cannot is deleted. */
 export const readUntold = async (win: Window, now: number): Promise<Untold[]> => {
-  const rows =
-    (await transact(win, DECKLE, 'readonly', (transaction) => {
-      const all = transaction.objectStore('untold').getAll();
-      return () => all.result as unknown[];
-    })) ?? [];
-  const untold = rows.filter(isUntold);
-  for (const {foldToken, until} of untold) {
-    if (until <= now) void deleteUntold(win, foldToken);
+  const untold = (await readRows(win, DECKLE, 'untold')).filter(isUntold);
+  for (const {of, until} of untold) {
+    if (until <= now) void deleteUntold(win, of);
   }
   return untold.filter(({until}) => until > now);
 };
 
 const isUntold = (row: unknown): row is Untold =>
   isRecord(row) &&
-  typeof row.foldToken === 'string' &&
+  typeof row.of === 'string' &&
   typeof row.body === 'string' &&
   typeof row.until === 'number';
 
-export const writeUntold = (win: Window, fold: Untold): Promise<unknown> =>
-  transact(win, DECKLE, 'readwrite', (transaction) => {
-    transaction.objectStore('untold').put(fold);
-    return () => true;
+/** Notes what is untold of a corner, in place of what was, whatever their tokens. */
+export const writeUntold = (win: Window, change: Untold): Promise<unknown> =>
+  changeRows(win, DECKLE, 'untold', (store) => {
+    store.put(change);
+    deleteRows(store, ({of, foldToken}) => of === change.of && foldToken !== change.foldToken);
   });
 
-export const deleteUntold = (win: Window, foldToken: string): Promise<unknown> =>
-  transact(win, DECKLE, 'readwrite', (transaction) => {
-    transaction.objectStore('untold').delete(foldToken);
-    return () => true;
-  });
+/** Deletes what is untold of a corner. */
+export const deleteUntold = (win: Window, corner: string): Promise<unknown> =>
+  changeRows(win, DECKLE, 'untold', (store) => deleteRows(store, ({of}) => of === corner));

@@ -1,6 +1,6 @@
 import {isRecord} from '../is-record.ts';
 import {isId} from './read-pin.ts';
-import {transact} from './transact.ts';
+import {deleteRows, transact} from './transact.ts';
 import type {Seen} from './types.ts';
 import {DECKLE} from './untold.ts';
 
@@ -82,32 +82,18 @@ export const rememberVisit = (
 ): Promise<unknown> =>
   transact(win, DECKLE, 'readwrite', (transaction) => {
     const recent = transaction.objectStore('recent');
-    prune(recent, 'campaignId', (row) => isRecent(row, now));
+    deleteRows(recent, (row) => !isRecent(row, now));
     recent.put({campaignId, at: now});
     if (!honored) addTime(transaction.objectStore('seen'), creativeId, now);
     return () => true;
   });
 
 const addTime = (store: IDBObjectStore, creativeId: string, now: number): void => {
-  prune(store, 'creativeId', ({times}) => readTimes(times, now).length > 0);
+  deleteRows(store, ({times}) => !readTimes(times, now).length);
   const own = store.get(creativeId);
   own.onsuccess = () => {
     const times = readTimes((own.result as Record<string, unknown> | undefined)?.times, now);
     store.put({creativeId, times: [...times, now].slice(-MAX_TIMES)});
-  };
-};
-
-/** Deletes the rows that say nothing any more. */
-const prune = (
-  store: IDBObjectStore,
-  key: string,
-  keep: (row: Record<string, unknown>) => boolean,
-): void => {
-  const all = store.getAll();
-  all.onsuccess = () => {
-    for (const row of (all.result as unknown[]).filter(isRecord)) {
-      if (!keep(row)) store.delete(row[key] as IDBValidKey);
-    }
   };
 };
 
