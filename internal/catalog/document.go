@@ -509,11 +509,38 @@ const (
 func (c *Catalog) applyStep(ctx context.Context, s *Step, by string) error {
 	return persist(ctx, func(again bool) error {
 		err := c.tryStep(ctx, s, by)
-		if errors.Is(err, ErrConflict) && again && c.isDone(ctx, s) {
+		lost, ok := errors.AsType[*ConflictError](err)
+		switch {
+		case !ok || !again:
+			return err
+		case c.isDone(ctx, s):
 			return nil // by the try whose answer was lost
+		case s.halfDone(lost, by):
+			return c.finishCurrency(ctx, s, lost.Revision, by)
 		}
 		return err
 	})
+}
+
+// halfDone reports whether a conflict is with our own tombstone of a publisher that is
+// given another currency.
+func (s *Step) halfDone(lost *ConflictError, by string) bool {
+	if s.What != stepUpdate || lost.Kind != KindPublisher || lost.Current == nil || !lost.Current.Deleted {
+		return false
+	}
+	last := lost.Current.History[len(lost.Current.History)-1]
+	return last.By == by && last.What == "deleted" && same(lost.Current.Entity, s.base.Entity)
+}
+
+// finishCurrency puts a publisher back with its new currency, unless something has come
+// to be below it before it was deleted.
+func (c *Catalog) finishCurrency(ctx context.Context, s *Step, tombstone uint64, by string) error {
+	w := Write{By: by, Revision: tombstone}
+	if _, err := c.Delete(ctx, KindPublisher, s.entity.EntityID(), w); err != nil {
+		return err
+	}
+	_, err := c.put(ctx, s.entity, w, s.graves)
+	return err
 }
 
 // persist calls write until the store has answered, and tells it when it is called

@@ -654,6 +654,28 @@ func TestLostAnswersWithinADocument(t *testing.T) {
 	}
 }
 
+// A currency is changed by two writes. One answer that is lost, at either, stops nothing.
+func TestLostAnswersWithinAChangeOfCurrency(t *testing.T) {
+	for _, fault := range []memory.Fault{down, lost} {
+		for at := range 2 {
+			inWorld(t, catalog.Config{}, func(w *world) {
+				w.put(examplePublisher())
+				w.settled()
+				euros := &catalog.Document{Publishers: []*catalog.Publisher{examplePublisher()}}
+				euros.Publishers[0].Currency = "EUR"
+				w.kv.Fail(append(slices.Repeat([]memory.Fault{none}, at), fault)...)
+				w.apply(euros)
+				if n := w.kv.Pending(); n != 0 {
+					t.Fatalf("%d faults have not happened", n)
+				}
+				if p, ok := w.settled().Publisher("yuki"); !ok || p.Currency != "EUR" {
+					t.Errorf("after a lost answer at write %d: %+v, living %v", at+1, p, ok)
+				}
+			})
+		}
+	}
+}
+
 // 10,000 campaigns where DECKLE_SLOW is set.
 func TestManyCampaigns(t *testing.T) {
 	w := newWorld(t, catalog.Config{})

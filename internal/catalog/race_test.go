@@ -249,6 +249,36 @@ func TestPublisherDeletedWithoutAnAnswer(t *testing.T) {
 	}
 }
 
+// So it is where the tombstone was to be the first half of another currency.
+func TestCurrencyChangedWithoutAnAnswer(t *testing.T) {
+	inGatedWorld(t, func(w *world, g *gated) {
+		w.put(examplePublisher())
+		w.settled()
+		euros := &catalog.Document{Publishers: []*catalog.Publisher{examplePublisher()}}
+		euros.Publishers[0].Currency = "EUR"
+		diff, err := w.Import(euros)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reached, open := g.hold("publisher/yuki")
+		done := make(chan error, 1)
+		go func() {
+			_, err := w.Apply(w.ctx, diff, "two")
+			done <- err
+		}()
+		<-reached
+		w.put(exampleAdvertiser())
+		w.kv.Fail(lost)
+		close(open)
+		if err := <-done; !errors.Is(err, catalog.ErrInvalid) {
+			t.Errorf("got %v, want that there is an advertiser", err)
+		}
+		if p, ok := w.settled().Publisher("yuki"); !ok || p.Currency != "USD" {
+			t.Errorf("the publisher is %+v, living %v", p, ok)
+		}
+	})
+}
+
 // checkOrphans exports a catalog with an advertiser whose publisher is deleted.
 func (w *world) checkOrphans() {
 	w.Helper()
