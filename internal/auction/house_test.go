@@ -221,6 +221,9 @@ func TestTMax(t *testing.T) {
 				if called := tt.want > 0; called != (len(r.Providers) == 0) { // it had no slot when it was called
 					t.Errorf("providers = %+v", r.Providers)
 				}
+				if tt.want == 0 && (r.Providers[0].Status != auction.StatusLaunch || r.Deadline) { // nobody was late
+					t.Errorf("result = %+v, want status launch", r)
+				}
 			})
 		})
 	}

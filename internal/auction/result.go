@@ -101,7 +101,7 @@ const (
 	StatusTransport  Status = "transport"   // no connection, reset, TLS
 	StatusHTTPStatus Status = "http_status" // another status than 200 and 204
 	StatusParse      Status = "parse"       // not a bid response, too large, too deep, an unknown coding
-	StatusLaunch     Status = "launch"      // it was not asked: no request could be built, or its circuit is open
+	StatusLaunch     Status = "launch"      // it was not asked: no request could be built, no time was left, or its circuit is open
 )
 
 // A NonBid is an offer, a seat's silence, or a slot that was not asked for, and why

@@ -47,24 +47,41 @@ type asking struct {
 	edge   *Edge
 	config *BidsConfig
 	from   telemetry.Source
+	site   *siteProxy // that of the request's host
 	visit  *visit
 	result *auction.Result // nil: no auction was held
 }
 
 type askingKey struct{}
 
-// bidsHandler answers requests for bids with answer. Its winners are selected once
-// the answer is with the reader: nobody has won anything before.
-func (e *Edge) bidsHandler(c *BidsConfig, from telemetry.Source, method string, answer func(*asking, *publicapi.Request) (publicapi.Answer, error)) http.Handler {
-	inner := c.API.Handler(string(from), func(r *publicapi.Request) (publicapi.Answer, error) {
+// A bidsEndpoint is one of the two ways to ask for bids without a page.
+type bidsEndpoint struct {
+	from   telemetry.Source
+	method string
+	may    func(*siteProxy, *http.Request) bool // ask: it comes from a page of that site
+	answer func(*asking, *publicapi.Request) (publicapi.Answer, error)
+}
+
+// bidsHandler answers requests for bids. Its winners are selected once the answer is
+// with the reader: nobody has won anything before. Whoever may not ask is refused
+// before it counts: another site's page cannot use up its reader's share.
+func (e *Edge) bidsHandler(c *BidsConfig, to bidsEndpoint) http.Handler {
+	inner := c.API.Handler(string(to.from), func(r *publicapi.Request) (publicapi.Answer, error) {
 		a := r.Context().Value(askingKey{}).(*asking)
+		var err error
+		if a.site, err = e.site(r.Request); err != nil {
+			return publicapi.Answer{}, err
+		}
+		if !to.may(a.site, r.Request) {
+			return publicapi.Answer{}, crossSite()
+		}
 		if after, ok := c.Limiter.Allow(e.config.TrustedProxies.ClientAddr(r.Request), time.Now()); !ok {
 			return publicapi.Answer{}, publicapi.TooMany(after)
 		}
-		return answer(a, r)
-	}, method)
+		return to.answer(a, r)
+	}, to.method)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		a := &asking{edge: e, config: c, from: from}
+		a := &asking{edge: e, config: c, from: to.from}
 		inner.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), askingKey{}, a)))
 		if a.visit == nil {
 			return // refused
@@ -126,7 +143,7 @@ func crossSite() error {
 // fromOwnPage reports whether a script of a page with the request's own origin has
 // sent it: by Fetch Metadata, or, where the browser or a connection without TLS does
 // not have that, by a header that another origin may not set without being asked.
-func fromOwnPage(r *http.Request) bool {
+func (*siteProxy) fromOwnPage(r *http.Request) bool {
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" {
 		return site == "same-origin"
 	}
@@ -138,13 +155,25 @@ func fromOwnPage(r *http.Request) bool {
 func (s *siteProxy) fromOwnSite(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if origin == "" {
-		return fromOwnPage(r)
+		return s.fromOwnPage(r)
 	}
 	u, err := url.Parse(origin)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" {
+	return err == nil && s.serves(u, r)
+}
+
+// serves reports whether the page at u is the site's own: on one of its hosts, at the
+// port of the request, where something else may answer at another. Scripts of a page
+// without TLS may be anybody's, so such a page is not that of a site with it. The
+// reverse may be: TLS may end before a proxy that says nothing of it.
+func (s *siteProxy) serves(u *url.URL, r *http.Request) bool {
+	peers := s.edge.config.TrustedProxies
+	switch {
+	case s.edge.sites[hostname(u.Host)] != s:
+		return false
+	case u.Scheme != "https" && (u.Scheme != "http" || peers.Scheme(r) != "http"):
 		return false
 	}
-	return s.edge.sites[hostname(u.Host)] == s
+	return portOf(u.Host) == portOf(peers.Host(r))
 }
 
 // pathOf is s as the raw path of a page, without query and fragment; false if it is

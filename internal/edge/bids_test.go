@@ -2,6 +2,7 @@ package edge_test
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -33,14 +34,17 @@ type asker struct {
 
 func newAsker(t *testing.T, s setup, bidder http.HandlerFunc) *asker {
 	t.Helper()
-	a := &asker{world: newWorld(t, s, hang, bidder)}
-	a.config = edge.BidsConfig{
+	a := &asker{world: newWorld(t, s, hang, bidder), config: bidsConfig()}
+	a.config.Record = func(e telemetry.Event) { a.events = append(a.events, e) }
+	return a
+}
+
+func bidsConfig() edge.BidsConfig {
+	return edge.BidsConfig{
 		API:     publicapi.New(publicapi.NewMetrics(), slog.New(slog.DiscardHandler)),
 		Limiter: publicapi.NewLimiter(publicapi.Limit{PerMinute: 60, Burst: 1000}),
 		Timeout: 400 * time.Millisecond, DefaultFloors: map[string]deckle.CPM{"test": 250_000},
-		Record: func(e telemetry.Event) { a.events = append(a.events, e) },
 	}
-	return a
 }
 
 // ask sends a request to one of the two endpoints.
@@ -243,6 +247,8 @@ func TestBidsAreRefused(t *testing.T) {
 		"auction, another origin":            {auctionOf(set("Origin", "https://evil.example")), 403, "cross_site"},
 		"auction, no origin at all":          {auctionOf(func(r *http.Request) { r.Header.Del("Origin"); r.Header.Del("Sec-Fetch-Site") }), 403, "cross_site"},
 		"auction, a sandboxed page":          {auctionOf(set("Origin", "null")), 403, "cross_site"},
+		"auction, another port":              {auctionOf(set("Origin", "http://www.test:8443")), 403, "cross_site"},
+		"auction, a page without TLS":        {auctionOf(func(r *http.Request) { r.TLS = &tls.ConnectionState{} }), 403, "cross_site"},
 		"auction, a file":                    {auctionOf(set("Origin", "file://www.test")), 403, "cross_site"},
 		"auction, another host":              {auctionOf(func(r *http.Request) { r.Host = "other.test" }), 404, "unknown_host"},
 		"auction, GET":                       {auctionOf(func(r *http.Request) { r.Method = "GET" }), 405, "method"},
@@ -322,6 +328,57 @@ func TestBidsAreLimited(t *testing.T) {
 			t.Errorf("statuses = %v", got)
 		}
 	})
+}
+
+// What another site makes its readers send takes nothing of their share.
+func TestAnotherSiteUsesUpNobodysShare(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		a := newAsker(t, setup{}, bids(0, "1"))
+		a.config.Limiter = publicapi.NewLimiter(publicapi.Limit{PerMinute: 60, Burst: 1})
+		for range 3 {
+			r := post(`{"adUnits":[{"code":"top"}]}`)
+			r.Header.Set("Origin", "https://evil.test")
+			other := pageBidsOf("/")
+			other.Header.Set("Sec-Fetch-Site", "cross-site")
+			for _, r := range []*http.Request{r, other} {
+				if got := a.ask(t.Context(), r); got.status != http.StatusForbidden {
+					t.Errorf("%s of another site: status %d", r.Method, got.status)
+				}
+			}
+		}
+		if got := a.ask(t.Context(), pageBidsOf("/")); got.status != http.StatusOK {
+			t.Errorf("the site's own page after that: status %d", got.status)
+		}
+	})
+}
+
+// The page is what the Referer says, where it is one of the site.
+func TestAuctionEndpointPage(t *testing.T) {
+	for referer, want := range map[string]string{
+		"http://www.test/news/1?q":       "http://www.test/news/1",
+		"https://www.test/news/1":        "http://www.test/news/1", // behind a proxy that ends TLS and says nothing
+		"https://evil.test/victim/1":     "http://www.test/",
+		"http://www.test:8443/news/1":    "http://www.test/",
+		"ftp://www.test/news/1":          "http://www.test/",
+		"android-app://www.test/news/1":  "http://www.test/",
+		"":                               "http://www.test/",
+		"http://www.test.evil.test/news": "http://www.test/",
+	} {
+		bubble(t, func(t *testing.T) {
+			var asked struct{ Site struct{ Page string } }
+			a := newAsker(t, setup{}, func(w http.ResponseWriter, r *http.Request) {
+				if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+					t.Error(err)
+				}
+				w.WriteHeader(http.StatusNoContent)
+			})
+			r := post(`{"adUnits":[{"code":"top"}]}`)
+			r.Header.Set("Referer", referer)
+			if a.ask(t.Context(), r); asked.Site.Page != want {
+				t.Errorf("Referer %q: bidders are told of %q, want %q", referer, asked.Site.Page, want)
+			}
+		})
+	}
 }
 
 // A winner is selected when the answer is with the reader: not before, not twice,

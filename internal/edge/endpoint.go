@@ -34,7 +34,7 @@ const (
 //
 // Only pages on the site's own hosts may ask.
 func (e *Edge) AuctionEndpoint(c BidsConfig) http.Handler {
-	return e.bidsHandler(&c, telemetry.Endpoint, http.MethodPost, (*asking).auction)
+	return e.bidsHandler(&c, bidsEndpoint{telemetry.Endpoint, http.MethodPost, (*siteProxy).fromOwnSite, (*asking).auction})
 }
 
 // adUnits is the body, in Prebid's words.
@@ -57,23 +57,19 @@ type adUnit struct {
 
 func (a *asking) auction(r *publicapi.Request) (publicapi.Answer, error) {
 	arrived := time.Now()
-	site, err := a.edge.site(r.Request)
-	if err != nil {
-		return publicapi.Answer{}, err
-	}
-	if !site.fromOwnSite(r.Request) {
-		return publicapi.Answer{}, crossSite()
-	}
+	site := a.site
 	var body adUnits
 	if err := r.ReadJSON(maxAuctionBody, &body); err != nil {
 		return publicapi.Answer{}, err
 	}
 	asked := time.Now() // a slow body costs its sender, not the bidders
-	page := asNavigation(r.Request, pagePath(r.Request))
+	page := asNavigation(r.Request, site.pagePath(r.Request))
 	v := &visit{site: site, arrived: arrived, template: site.Template()}
-	if v.slots, err = a.slots(site, v, body.AdUnits); err != nil {
+	slots, err := a.slots(site, v, body.AdUnits)
+	if err != nil {
 		return publicapi.Answer{}, err
 	}
+	v.slots = slots
 	a.visit = v
 	v.path = template.Normalize(rawPath(page))
 	v.section = deckle.Section(v.path)
@@ -95,9 +91,9 @@ func respond(r bidResponse) publicapi.Answer {
 	return publicapi.Answer{Status: http.StatusOK, Body: asciiJSON(r)}
 }
 
-// pagePath is the path of the page that asks, as far as its browser tells.
-func pagePath(r *http.Request) string {
-	if u, err := url.Parse(r.Referer()); err == nil && u.Host != "" {
+// pagePath is the path of the site's page that asks, as far as its browser tells.
+func (s *siteProxy) pagePath(r *http.Request) string {
+	if u, err := url.Parse(r.Referer()); err == nil && s.serves(u, r) {
 		if path, ok := pathOf(u.EscapedPath()); ok {
 			return path
 		}
@@ -266,6 +262,7 @@ type bid struct {
 
 type bidExt struct {
 	Targeting map[string]string `json:"targeting"`
+	BURLOn    string            `json:"burl_on,omitempty"` // render; absent: when the creative asks
 }
 
 // seatBids are the winners by seat, in the order of the seats' names.
@@ -276,7 +273,7 @@ func seatBids(winners []auction.Winner, v *visit) []seatBid {
 		b := bid{
 			ID: w.ID, ImpID: w.Slot, Price: json.Number(w.Price.String()), AdM: w.AdM, W: w.Size.W, H: w.Size.H, CrID: w.CrID,
 			ADomain: w.ADomain, DealID: w.DealID, BURL: w.BURL, Exp: int(w.Expires / time.Second),
-			Ext: bidExt{w.Targeting(v.template.TargetingKeys)},
+			Ext: bidExt{w.Targeting(v.template.TargetingKeys), v.burlOn(w)},
 		}
 		if !w.EdgeNURL {
 			b.NURL = w.NURL

@@ -114,13 +114,22 @@ func (p *page) bidEntry(w *auction.Winner) map[string]any {
 	if w.NURL != "" && !w.EdgeNURL {
 		entry["nurl"] = w.NURL
 	}
-	if on := p.visit.site.edge.config.BURLOn[w.Provider]; on == "render" {
+	if on := p.visit.burlOn(w); on != "" {
 		entry["burl_on"] = on
 	}
 	if w.Expires > 0 && w.Expires < deckle.MaxBidAge {
 		entry["exp"] = int(w.Expires / time.Second)
 	}
 	return entry
+}
+
+// burlOn says when the client fires a winner's burl; "" is the default, which it is
+// not told.
+func (v *visit) burlOn(w *auction.Winner) string {
+	if on := v.site.edge.config.BURLOn[w.Provider]; on == "render" {
+		return on
+	}
+	return ""
 }
 
 // markupBlock holds the winners' markup by hb_adid, for the render bridge; nil

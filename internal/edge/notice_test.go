@@ -202,6 +202,19 @@ func TestBURLOnIsTheProviders(t *testing.T) {
 			if got := won["top"]["burl_on"]; got != want || won["top"]["burl"] == nil {
 				t.Errorf("%q: %v", on, won["top"])
 			}
+			a := &asker{world: w, config: bidsConfig()}
+			var answer struct {
+				SeatBid []struct {
+					Bid []struct {
+						BURL string
+						Ext  map[string]any
+					}
+				}
+			}
+			a.ask(t.Context(), post(`{"adUnits":[{"code":"top"}]}`)).decode(t, &answer)
+			if bid := answer.SeatBid[0].Bid[0]; bid.Ext["burl_on"] != want || bid.BURL == "" {
+				t.Errorf("%q: POST /auction: %+v", on, bid)
+			}
 		})
 	}
 }

@@ -28,18 +28,11 @@ type pageBids struct {
 // A page of another site gets nothing: bids are for one reader, and an auction costs
 // bidders something.
 func (e *Edge) PageBids(c BidsConfig) http.Handler {
-	return e.bidsHandler(&c, telemetry.PageBids, http.MethodGet, (*asking).pageBids)
+	return e.bidsHandler(&c, bidsEndpoint{telemetry.PageBids, http.MethodGet, (*siteProxy).fromOwnPage, (*asking).pageBids})
 }
 
 func (a *asking) pageBids(r *publicapi.Request) (publicapi.Answer, error) {
 	arrived := time.Now()
-	if !fromOwnPage(r.Request) {
-		return publicapi.Answer{}, crossSite()
-	}
-	site, err := a.edge.site(r.Request)
-	if err != nil {
-		return publicapi.Answer{}, err
-	}
 	query := r.URL.Query()
 	if !query.Has("path") {
 		return publicapi.Answer{}, publicapi.Missing("path")
@@ -50,7 +43,7 @@ func (a *asking) pageBids(r *publicapi.Request) (publicapi.Answer, error) {
 	}
 
 	page := asNavigation(r.Request, path)
-	v := a.edge.plan(page, site, arrived)
+	v := a.edge.plan(page, a.site, arrived)
 	a.visit = v
 	answer := pageBids{Slots: []slotEntry{}, Bids: map[deckle.SlotID]map[string]any{}, Markup: map[string]string{}, Skip: v.skip()}
 	if v.hole1() {

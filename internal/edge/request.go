@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strings"
 )
 
@@ -30,6 +31,16 @@ func hostname(host string) string {
 		return ip.String()
 	}
 	return strings.ToLower(strings.TrimSuffix(name, "."))
+}
+
+// portOf is the port of a host that is one; "" for those that HTTP and HTTPS have
+// without being asked.
+func portOf(host string) string {
+	port := (&url.URL{Host: host}).Port()
+	if port == "80" || port == "443" {
+		return ""
+	}
+	return port
 }
 
 // withoutQuery cuts query and fragment off a URL: they may say who the reader is.
