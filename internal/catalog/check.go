@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/net/publicsuffix"
@@ -51,7 +52,23 @@ func (p *problems) paragraphs(field, s string, most int) {
 	}
 }
 
-func isControl(r rune) bool { return r < ' ' || r == 0x7f }
+// isControl says of what is no plain text: controls, line separators, and what nobody
+// sees or what shows text in another order and so as something else than it is. What
+// joins letters and emoji stays, and marks of direction, which reorder nothing strong.
+func isControl(r rune) bool {
+	return unicode.Is(controls, r)
+}
+
+// controls are in creative.schema.json as well.
+var controls = &unicode.RangeTable{LatinOffset: 2, R16: []unicode.Range16{
+	{Lo: 0x00, Hi: 0x1f, Stride: 1},
+	{Lo: 0x7f, Hi: 0x9f, Stride: 1},
+	{Lo: 0x200b, Hi: 0x200b, Stride: 1}, // zero width space
+	{Lo: 0x2028, Hi: 0x202e, Stride: 1}, // separators, embeddings and overrides
+	{Lo: 0x2060, Hi: 0x206f, Stride: 1}, // invisible operators, isolates
+	{Lo: 0xfeff, Hi: 0xfeff, Stride: 1}, // byte order mark
+	{Lo: 0xfff9, Hi: 0xfffb, Stride: 1}, // annotations
+}}
 
 func (p *problems) status(s Status, allowed ...Status) {
 	if !slices.Contains(allowed, s) {

@@ -107,6 +107,10 @@ var invalid = []struct {
 	{"colour", exampleCreative(), members{"pages": []members{{"headline": "a", "ink": "red"}}}, `pages[0].ink: "red" is not a colour (#rrggbb)`},
 	{"layout", exampleCreative(), members{"pages": []members{{"headline": "a", "layout": "grid"}}}, `pages[0].layout: "grid" is not a layout`},
 	{"body with control", exampleCreative(), members{"pages": []members{{"body": "a\r\nb"}}}, `pages[0].body: has control characters`},
+	{"right-to-left override", exampleCreative(), members{"pages": []members{{"headline": "a", "ctaLabel": "\u202emoc.live"}}}, `pages[0].ctaLabel: has control characters`},
+	{"isolate", exampleCreative(), members{"pages": []members{{"headline": "\u2067a"}}}, `pages[0].headline: has control characters`},
+	{"zero width space", exampleCreative(), members{"pages": []members{{"headline": "a\u200bb"}}}, `pages[0].headline: has control characters`},
+	{"line separator", exampleCreative(), members{"pages": []members{{"body": "a\u2028b"}}}, `pages[0].body: has control characters`},
 	{"field of a page", exampleCreative(), members{"pages": []members{{"headline": "a", "html": "<b>"}}}, `pages[0].html: unknown field`},
 }
 
