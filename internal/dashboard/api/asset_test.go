@@ -45,6 +45,9 @@ func TestServeAsset(t *testing.T) {
 		if w.Code == http.StatusOK && h.Get("Content-Length") != strconv.Itoa(b.Len()) {
 			t.Errorf("%s: Content-Length %q", tt.method, h.Get("Content-Length"))
 		}
+		if w.Code == http.StatusOK && h.Get("Cross-Origin-Resource-Policy") != "cross-origin" {
+			t.Errorf("%s: pages with Cross-Origin-Embedder-Policy cannot show it: %v", tt.method, h)
+		}
 		if w.Code != http.StatusOK && (h.Get("Allow") != "GET, HEAD" || h.Get("Etag") != "" || strings.Contains(h.Get("Cache-Control"), "max-age")) {
 			t.Errorf("%s: %v", tt.method, h)
 		}

@@ -172,6 +172,8 @@ func ServeAsset(w http.ResponseWriter, r *http.Request, blobs catalog.Blobs, id 
 	h.Set("X-Content-Type-Options", "nosniff")
 	if h.Get("Cache-Control") == "" {
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")
+		// Pages with Cross-Origin-Embedder-Policy show nothing without it.
+		h.Set("Cross-Origin-Resource-Policy", "cross-origin")
 	}
 	h.Set("Etag", `"`+id+`"`)
 	if strings.Contains(r.Header.Get("If-None-Match"), id) {
