@@ -180,6 +180,32 @@ func TestCreatives(t *testing.T) {
 	}
 }
 
+// A bid with markup of its own that says that it is a script is one, wherever the
+// markup stands.
+func TestScriptInMarkup(t *testing.T) {
+	const script, ad = `<script src='https://c.example/x.js'></script>`, `<b>ad</b>`
+	for _, tt := range []struct {
+		adm, ext string
+		allowed  bool
+		offers   int
+	}{
+		{script, `{"tagtype":"script"}`, false, 0},
+		{script, `{"tagtype":"script"}`, true, 1},
+		{ad, `{"tagtype":"script"}`, false, 0},
+		{ad, `{"tagtype":"iframe"}`, false, 1},
+		{ad, `{}`, false, 1},
+	} {
+		a, err := dialect(tt.allowed).Decode(nil, []byte(`{"seatbid":[{"seat":"s","bid":[{"id":"1","impid":"top","price":1,"adm":"`+tt.adm+`","ext":`+tt.ext+`}]}]}`))
+		if err != nil || len(a.Offers) != tt.offers {
+			t.Errorf("%+v: %+v, %v", tt, a, err)
+			continue
+		}
+		if want := []auction.NonBid{{Seat: "s", ImpID: "top", Reason: auction.ReasonScriptCreative}}; tt.offers == 0 && !cmp.Equal(a.NonBids, want) {
+			t.Errorf("%+v: non-bids %+v", tt, a.NonBids)
+		}
+	}
+}
+
 // A frame without a size of its own is as large as what holds it.
 func TestFrameWithoutASize(t *testing.T) {
 	a, err := dialect(false).Decode(nil, []byte(`{"seatbid":[{"bid":[{"ext":{"creativeurl":"https://c.example/","tagtype":"iframe"}}]}]}`))

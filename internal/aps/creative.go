@@ -14,8 +14,11 @@ import (
 func (d *Dialect) Decode(_ *auction.Request, body []byte) (auction.Answer, error) {
 	a, _, err := openrtb.Decode(body, func(o *auction.Offer, ext *bidExt) auction.NonBidReason {
 		o.NURL, o.BURL, o.LURL = "", "", ""
-		if ext.CreativeURL == "" {
-			return "" // with markup of its own, or with none
+		if ext.CreativeURL == "" { // with markup of its own, or with none
+			if o.AdM != "" && ext.TagType == tagScript && !d.config.ScriptCreatives {
+				return auction.ReasonScriptCreative
+			}
+			return ""
 		}
 		var reason auction.NonBidReason
 		o.AdM, reason = d.markup(o, ext)
@@ -29,6 +32,9 @@ type bidExt struct {
 	CreativeURL string `json:"creativeurl"`
 	TagType     string `json:"tagtype"`
 }
+
+// tagScript is the TagType of a creative that is to run as a script.
+const tagScript = "script"
 
 // maxURL is how long the address of a creative may be, in bytes.
 const maxURL = 8 << 10
@@ -45,7 +51,7 @@ func (d *Dialect) markup(o *auction.Offer, ext *bidExt) (string, auction.NonBidR
 	switch ext.TagType {
 	case "iframe":
 		return frame(ext.CreativeURL, o.W, o.H), ""
-	case "script":
+	case tagScript:
 		if !d.config.ScriptCreatives {
 			return "", auction.ReasonScriptCreative
 		}
