@@ -29,9 +29,10 @@ import (
 // the auction has started, not even after the auction has ended: a late provider
 // may still be reading it.
 type Request struct {
-	ID       string        // BidRequest.id
-	Slots    []deckle.Slot // the page's GPT slots, in file order
-	Section  string        // [deckle.Section] of the page, for imp.tagid and gpid
+	ID       string                 // BidRequest.id
+	Slots    []deckle.Slot          // the page's GPT slots, in file order
+	Unlisted map[deckle.SlotID]bool // those of them that no template has: their ids are a stranger's words
+	Section  string                 // [deckle.Section] of the page, for imp.tagid and gpid
 	Site     Site
 	Device   Device
 	Consent  consent.Decision

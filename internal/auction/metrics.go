@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"deckle"
 )
 
 // Metrics are what auctions and notices count. Every label is bounded: names of
@@ -107,7 +109,7 @@ func outcome(r *Result) string {
 // winner gives the labels of a winner. A seat is a stranger's word: only what
 // looks like a bidder code is taken over.
 func (m *Metrics) winner(w *Winner) winnerLabels {
-	l := winnerLabels{string(w.Slot), w.Seat, w.Bucket}
+	l := winnerLabels{string(SlotLabel(w.Slot, w.Unlisted)), w.Seat, w.Bucket}
 	if !isBidderCode(w.Seat) || !m.seats.admit(w.Seat) {
 		l.bidder = other
 	}
@@ -143,6 +145,15 @@ func (m *Metrics) circuit(provider string, open bool) {
 }
 
 func (m *Metrics) notice(o noticeOutcome) { m.notices.WithLabelValues(string(o)).Inc() }
+
+// SlotLabel is a slot as it may be told to others. The id of one that no template has
+// is whatever a browser says: there is no end of them, and they may name a reader.
+func SlotLabel(id deckle.SlotID, unlisted bool) deckle.SlotID {
+	if unlisted {
+		return other
+	}
+	return id
+}
 
 // BidderLabel is a seat as it may be told to others: a seat is a stranger's word, and
 // only what looks like a bidder code is taken over.

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"deckle"
 	"deckle/internal/auction"
 	"deckle/internal/auction/auctiontest"
 )
@@ -101,5 +102,23 @@ func TestWinnerSeriesAreBounded(t *testing.T) {
 	})
 	if got := counted(t, m, "deckle_winners_total", "bucket"); len(got) != 21 || got["other"] != 10 {
 		t.Errorf("%d series, %d others; want 20 and one for the other 10", len(got), got["other"])
+	}
+}
+
+// Codes that a browser has made up share one label.
+func TestUnlistedSlotsShareALabel(t *testing.T) {
+	m := auction.NewMetrics()
+	synctest.Test(t, func(t *testing.T) {
+		n := auctiontest.Network{"p": auctiontest.Replies(auctiontest.OK(good))}
+		h := auction.New(auction.Config{Providers: []auction.Provider{provider("p")}, Dial: n.Dial}, m, slog.New(slog.DiscardHandler))
+		r := request()
+		h.Start(t.Context(), r).Result()
+		r = request()
+		r.Unlisted = map[deckle.SlotID]bool{r.Slots[0].ID: true}
+		h.Start(t.Context(), r).Result()
+		h.Close()
+	})
+	if got := counted(t, m, "deckle_winners_total", "slot"); got["top"] != 1 || got["other"] != 1 || len(got) != 2 {
+		t.Errorf("slots = %v, want top and other", got)
 	}
 }

@@ -100,6 +100,7 @@ func (h *House) win(r *Request, c *candidate) Winner {
 		AdID:     newAdID(),
 		Bucket:   r.Buckets.Bucket(c.price),
 		EdgeNURL: p.FireNURL,
+		Unlisted: r.Unlisted[slot.ID],
 	}
 }
 

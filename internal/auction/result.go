@@ -32,6 +32,7 @@ type Winner struct {
 	AdID     string // hb_adid: 22 random base64url characters, made by us
 	Bucket   string // hb_pb
 	EdgeNURL bool   // NURL is the [Notifier]'s to fire; otherwise the client's, with BURL
+	Unlisted bool   // Slot is in no template: see [SlotLabel]
 }
 
 // Targeting is what the winner sets on its slot in the ad server, for those of

@@ -572,3 +572,30 @@ func TestAuctionEndpointFromAnotherHost(t *testing.T) {
 		}
 	})
 }
+
+// Codes that no template has are a browser's words, without end: neither the figures
+// nor the events repeat them.
+func TestUnlistedCodesAreNotRepeated(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		a := newAsker(t, setup{}, func(w http.ResponseWriter, r *http.Request) {
+			var asked struct{ Imp []struct{ ID string } }
+			if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+				t.Error(err)
+			}
+			var offers []string
+			for _, imp := range asked.Imp {
+				offers = append(offers, fmt.Sprintf(`{"id":%[1]q,"impid":%[1]q,"price":1,"adm":"<b>ad</b>","w":300,"h":250}`, imp.ID))
+			}
+			fmt.Fprintf(w, `{"id":"1","seatbid":[{"seat":"quick","bid":[%s]}]}`, strings.Join(offers, ","))
+		})
+		got := a.ask(t.Context(), post(`{"adUnits":[{"code":"top"},{"code":"reader-4711","mediaTypes":{"banner":{"sizes":[[300,250]]}}}]}`))
+		if !strings.Contains(got.body(), `"impid":"reader-4711"`) {
+			t.Fatalf("status %d: %s", got.status, got.body())
+		}
+		e := a.events[0]
+		want := []telemetry.Winner{{Slot: "top", Bidder: "quick", Bucket: "1.00"}, {Slot: "other", Bidder: "quick", Bucket: "1.00"}}
+		if diff := cmp.Diff(want, e.Winners); diff != "" || !slices.Equal(e.Slots, []deckle.SlotID{"top", "other"}) {
+			t.Errorf("slots %v, winners (-want +got):\n%s", e.Slots, diff)
+		}
+	})
+}

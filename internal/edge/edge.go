@@ -222,9 +222,10 @@ func (e *Edge) page(w http.ResponseWriter, r *http.Request, v *visit) {
 func (e *Edge) auctionRequest(r *http.Request, v *visit) *auction.Request {
 	host := hostname(e.config.TrustedProxies.Host(r))
 	return &auction.Request{
-		ID:      newID(),
-		Slots:   v.gptSlots(),
-		Section: v.section,
+		ID:       newID(),
+		Slots:    v.gptSlots(),
+		Unlisted: v.unlisted,
+		Section:  v.section,
 		Site: auction.Site{
 			ID:     v.site.ID,
 			Domain: host,
@@ -255,7 +256,8 @@ type visit struct {
 	originTook time.Duration
 	path       string // as templates match it
 	section    string
-	slots      []deckle.Slot // in file order, at most template.MaxSlotsPerPage
+	slots      []deckle.Slot          // in file order, at most template.MaxSlotsPerPage
+	unlisted   map[deckle.SlotID]bool // those of them that the template does not have
 	outcome    outcome
 	shared     bool // its page is the same for everybody
 	consent    consent.Decision

@@ -135,6 +135,7 @@ func (a *asking) slots(site *siteProxy, v *visit, units []adUnit) ([]deckle.Slot
 	}
 	slots := make([]deckle.Slot, 0, len(units))
 	seen := make(map[string]bool, len(units))
+	v.unlisted = make(map[deckle.SlotID]bool)
 	for i := range units {
 		u, field := &units[i], fmt.Sprintf("adUnits[%d]", i)
 		if !isCode(u.Code) {
@@ -170,6 +171,7 @@ func (a *asking) slot(site *siteProxy, v *visit, u *adUnit, field string) (deckl
 			s, known = *t, true
 		}
 	}
+	v.unlisted[s.ID] = !known
 	if s.Kind != deckle.GPT {
 		return s, publicapi.Wrong(field+".code", "is a magazine slot, for which nobody bids here")
 	}

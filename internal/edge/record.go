@@ -2,6 +2,7 @@ package edge
 
 import (
 	"deckle"
+	"deckle/internal/auction"
 	"deckle/internal/telemetry"
 )
 
@@ -10,7 +11,7 @@ func (v *visit) event(from telemetry.Source) telemetry.Event {
 	e := telemetry.Event{At: v.arrived, Site: v.site.ID, From: from, Outcome: string(v.outcome), Slots: make([]deckle.SlotID, 0, len(v.slots))}
 	for i := range v.slots {
 		if v.slots[i].Kind == deckle.GPT {
-			e.Slots = append(e.Slots, v.slots[i].ID)
+			e.Slots = append(e.Slots, auction.SlotLabel(v.slots[i].ID, v.unlisted[v.slots[i].ID]))
 		}
 	}
 	return e

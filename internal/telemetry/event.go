@@ -24,7 +24,7 @@ type Event struct {
 	Site    string          `json:"site"`    // [[site]] id
 	From    Source          `json:"from"`    // who asked
 	Outcome string          `json:"outcome"` // run, or the gate's reason for a skip
-	Slots   []deckle.SlotID `json:"slots"`   // those that bids were, or would have been, asked for
+	Slots   []deckle.SlotID `json:"slots"`   // those that bids were, or would have been, asked for; other: in no template
 
 	Providers []Provider `json:"providers,omitempty"`
 	Winners   []Winner   `json:"winners,omitempty"`
@@ -79,7 +79,7 @@ func (e *Event) Held(r *auction.Result, selected bool) {
 	}
 	for i := range r.Winners {
 		w := &r.Winners[i]
-		e.Winners = append(e.Winners, Winner{w.Slot, auction.BidderLabel(w.Seat), w.Bucket})
+		e.Winners = append(e.Winners, Winner{auction.SlotLabel(w.Slot, w.Unlisted), auction.BidderLabel(w.Seat), w.Bucket})
 		if selected && w.EdgeNURL && w.NURL != "" {
 			e.Notices++
 		}
