@@ -19,11 +19,12 @@ type NotifierConfig struct {
 	// Timeout is how long one notice may take, redirects included. Defaults to 1 s.
 	Timeout time.Duration
 
-	// Queue is how many notices may wait. What comes on top is dropped and counted.
-	// Defaults to 1024.
+	// Queue is how many notices may wait. What comes on top is dropped and counted,
+	// from the host with the most. Defaults to 1024.
 	Queue int
 
-	// Workers is how many notices are under way at once. Defaults to 16.
+	// Workers is how many notices are under way at once, a quarter of them to one host.
+	// Defaults to 64.
 	Workers int
 
 	// Drain is how long waiting notices are still sent after Run's context has
@@ -48,9 +49,7 @@ type Notifier struct {
 	metrics *Metrics
 	log     *slog.Logger
 
-	mu     sync.RWMutex // guards closed, and queue against being closed while sent to
-	closed bool
-	queue  chan notice
+	queue *noticeQueue
 }
 
 // A notice is a URL, or a loss that one is to be made of.
@@ -80,14 +79,14 @@ var errBadURL = errors.New("not a notice URL")
 func NewNotifier(c NotifierConfig, m *Metrics, log *slog.Logger) *Notifier {
 	c.Timeout = cmp.Or(c.Timeout, time.Second)
 	c.Queue = cmp.Or(c.Queue, 1024)
-	c.Workers = cmp.Or(c.Workers, 16)
+	c.Workers = cmp.Or(c.Workers, 64)
 	c.Drain = cmp.Or(c.Drain, 5*time.Second)
 	return &Notifier{
 		config:  c,
 		client:  newNoticeClient(c),
 		metrics: m,
 		log:     log,
-		queue:   make(chan notice, c.Queue),
+		queue:   newNoticeQueue(c.Queue, max(1, c.Workers/4)),
 	}
 }
 
@@ -140,16 +139,9 @@ func (n *Notifier) Selected(r *Result) {
 }
 
 func (n *Notifier) enqueue(o notice) {
-	n.mu.RLock()
-	defer n.mu.RUnlock()
-	if !n.closed {
-		select {
-		case n.queue <- o:
-			return
-		default:
-		}
+	for range n.queue.push(o) {
+		n.metrics.notice(noticeDropped)
 	}
-	n.metrics.notice(noticeDropped)
 }
 
 // Run fires notices until ctx ends, then for at most Drain those that wait. End
@@ -161,16 +153,14 @@ func (n *Notifier) Run(ctx context.Context) error {
 	var workers sync.WaitGroup
 	for range n.config.Workers {
 		workers.Go(func() {
-			for o := range n.queue {
+			for o, ok := n.queue.pop(); ok; o, ok = n.queue.pop() {
 				n.metrics.notice(n.survive(fire, o))
+				n.queue.done(o)
 			}
 		})
 	}
 	<-ctx.Done()
-	n.mu.Lock()
-	n.closed = true
-	close(n.queue)
-	n.mu.Unlock()
+	n.queue.close()
 	timer := time.AfterFunc(n.config.Drain, cancel)
 	defer timer.Stop()
 	workers.Wait()

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -274,4 +275,61 @@ func TestDrainEnds(t *testing.T) {
 	if got := counted(t, m, "deckle_notices_total", "outcome"); len(got) != 1 || got["dropped"] != 3 {
 		t.Errorf("outcomes = %v, want three dropped", got)
 	}
+}
+
+// hosts answers notices at once, but for those to "hangs.test", and counts them.
+type hosts struct {
+	fired    atomic.Int64 // answered
+	underway atomic.Int64 // to the host that hangs
+	most     atomic.Int64 // of those at once
+}
+
+func (h *hosts) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Hostname() == "hangs.test" {
+		h.most.Store(max(h.most.Load(), h.underway.Add(1)))
+		defer h.underway.Add(-1)
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
+	h.fired.Add(1)
+	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+}
+
+// A host that hangs costs nobody else's notices, however many go to it.
+func TestHangingHostCostsOnlyItsOwnNotices(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := auction.NewMetrics()
+		n := auction.NewNotifier(auction.NotifierConfig{Queue: 64, Workers: 16}, m, slog.New(slog.DiscardHandler))
+		h := &hosts{}
+		n.Through(h)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- n.Run(ctx) }()
+		sent := int64(0)
+		for i := range 2000 { // ten seconds of two hundred pages each
+			n.Selected(selected("https://hangs.test/n"))
+			if i%2 == 0 {
+				n.Selected(selected(fmt.Sprintf("https://good-%d.test/n", i%6)))
+				sent++
+			}
+			<-time.After(5 * time.Millisecond)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if h.fired.Load() != sent {
+			t.Errorf("%d of %d notices to other hosts were fired", h.fired.Load(), sent)
+		}
+		if most := h.most.Load(); most != 4 {
+			t.Errorf("%d notices were under way to the host that hangs, want a quarter of the workers", most)
+		}
+		total := 0
+		for _, count := range counted(t, m, "deckle_notices_total", "outcome") {
+			total += count
+		}
+		if total != 3000 {
+			t.Errorf("%d notices counted, want 3000: each once", total)
+		}
+	})
 }
