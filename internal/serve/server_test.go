@@ -322,7 +322,7 @@ func TestNothingIsReservedForWhoHasGone(t *testing.T) {
 func TestPagesAreUnchanged(t *testing.T) {
 	w := newWorld(t)
 	w.creative("ryokan", func(c *catalog.Creative) {
-		c.Pages = []catalog.Page{{Headline: "Bäder & </script> \u2028 \"5\"", Background: "#ffffff", Ink: "#000000"}}
+		c.Pages = []catalog.Page{{Headline: "Bäder & </script> \u200d \"5\"", Background: "#ffffff", Ink: "#000000"}}
 	})
 	w.approve("ryokan")
 	rec := post(w.handler(), ask(sidebar))
