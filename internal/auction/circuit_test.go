@@ -34,7 +34,9 @@ func TestCircuit(t *testing.T) {
 			serve.Store(&what)
 			ctx, cancel := context.WithTimeout(t.Context(), deadline)
 			defer cancel()
-			return statuses(h.Start(ctx, request()).Result())["p"]
+			got := statuses(h.Start(ctx, request()).Result())["p"]
+			synctest.Wait() // the circuit may hear of it only after the page has
+			return got
 		}
 		broken := once(0, auctiontest.Response("503 Unavailable", "Connection: close\r\n", ""))
 		refuses := once(0, auctiontest.Response("403 Forbidden", "Connection: close\r\n", ""))
