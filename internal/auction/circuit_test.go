@@ -101,6 +101,7 @@ func TestCircuitTriesOnce(t *testing.T) {
 		for range 10 {
 			a, cancel := start()
 			a.Result()
+			synctest.Wait()
 			cancel()
 		}
 		<-time.After(time.Second)
@@ -141,6 +142,7 @@ func TestCircuitIsNotClosedByNothing(t *testing.T) {
 		for i := range 11 {
 			asks = i != 5
 			h.Start(t.Context(), request()).Result()
+			synctest.Wait()
 		}
 		asks = true
 		if got := statuses(h.Start(t.Context(), request()).Result())["p"]; got != auction.StatusLaunch {
