@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/evanw/esbuild/pkg/api"
 	"github.com/google/go-cmp/cmp"
@@ -93,15 +94,23 @@ func checkServed(t *testing.T, w *sim.World) {
 // and for no other. Prebid.js leaves the price macro in a Prebid Server's burl.
 func checkNotices(t *testing.T, w *sim.World) {
 	t.Helper()
+	want := []string{"burl automatad ${AUCTION_PRICE}", "burl automatad ${AUCTION_PRICE}", "imp automatad 1.87", "imp automatad 4.01"}
 	var got []string
-	for _, e := range w.Prebid.Events() {
-		if e.Kind == "imp" || e.Kind == "burl" {
-			seat, _, _ := strings.Cut(e.Bid, "-")
-			got = append(got, e.Kind+" "+seat+" "+e.Price)
+	every := time.NewTicker(10 * time.Millisecond)
+	defer every.Stop()
+	for end := time.Now().Add(browser.Patience); ; <-every.C { // the page has rendered before they are there
+		got = nil
+		for _, e := range w.Prebid.Events() {
+			if e.Kind == "imp" || e.Kind == "burl" {
+				seat, _, _ := strings.Cut(e.Bid, "-")
+				got = append(got, e.Kind+" "+seat+" "+e.Price)
+			}
+		}
+		if len(got) >= len(want) || time.Now().After(end) {
+			break
 		}
 	}
 	slices.Sort(got)
-	want := []string{"burl automatad ${AUCTION_PRICE}", "burl automatad ${AUCTION_PRICE}", "imp automatad 1.87", "imp automatad 4.01"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("notices (-want +got):\n%s", diff)
 	}
