@@ -88,7 +88,7 @@ func (l *lease) halfUsed() bool { return l.free.Load() < int64(l.amount)/2 }
 // It is done in memory, may be called concurrently, and takes well below a microsecond.
 // The ids are shared and must not be changed.
 func (b *Book) Reserve(campaign *catalog.Campaign, advertiser *catalog.Advertiser, price deckle.Money, requestID string, now time.Time) (leases []string, ok bool) {
-	id, valid := parseRequestID(requestID)
+	id, valid := journal.ParseRequestID(requestID)
 	if !valid || price < 0 {
 		b.metrics.refuse(refusedInvalid)
 		return nil, false
@@ -138,7 +138,7 @@ func (b *Book) Afford(campaign *catalog.Campaign, advertiser *catalog.Advertiser
 // Release gives back what was reserved for a slot that is given up before anybody has
 // its token. It does nothing where nothing is held.
 func (b *Book) Release(requestID string) {
-	if id, ok := parseRequestID(requestID); ok {
+	if id, ok := journal.ParseRequestID(requestID); ok {
 		if h, ok := b.holds.take(id); ok {
 			h.end(false)
 		}
@@ -150,7 +150,7 @@ func (b *Book) Release(requestID string) {
 func (b *Book) Folded(rec *journal.Record) {
 	switch rec.Kind {
 	case journal.Impression:
-		id, _ := parseRequestID(rec.RequestID)
+		id, _ := journal.ParseRequestID(rec.RequestID)
 		h, held := b.holds.take(id)
 		if held {
 			h.end(true)
@@ -175,22 +175,4 @@ func (b *Book) Folded(rec *journal.Record) {
 			b.queue.push(l, later) // it can be settled
 		}
 	}
-}
-
-// parseRequestID reads 16 lower-case hexadecimal digits.
-func parseRequestID(s string) (id uint64, ok bool) {
-	if len(s) != 16 {
-		return 0, false
-	}
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c >= '0' && c <= '9':
-			id = id<<4 | uint64(c-'0')
-		case c >= 'a' && c <= 'f':
-			id = id<<4 | uint64(c-'a'+10)
-		default:
-			return 0, false
-		}
-	}
-	return id, true
 }

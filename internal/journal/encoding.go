@@ -89,7 +89,7 @@ func representable(e *Event) error {
 	if ms := e.At.UnixMilli(); ms < 0 || ms > maxMilli {
 		return e.wrong("At", "is not between 1970 and 9999")
 	}
-	if _, ok := parseRequestID(e.RequestID); !ok && e.RequestID != "" {
+	if _, ok := ParseRequestID(e.RequestID); !ok && e.RequestID != "" {
 		return e.wrong("RequestID", "is not 16 lower-case hexadecimal digits")
 	}
 	if e.Price < 0 {
@@ -178,7 +178,7 @@ func (w *encoder) add(e *Event) {
 	w.text(e.Creative)
 	w.number(uint64(e.Version))
 	w.address(e.URL)
-	if id, ok := parseRequestID(e.RequestID); ok {
+	if id, ok := ParseRequestID(e.RequestID); ok {
 		w.buf = binary.BigEndian.AppendUint64(w.buf, id)
 	}
 	w.text(e.Category)

@@ -126,7 +126,7 @@ func (e *Event) validateReader() error {
 	if e.Version == 0 && !optional {
 		return e.wrong("Version", "is missing")
 	}
-	if _, ok := parseRequestID(e.RequestID); !ok {
+	if _, ok := ParseRequestID(e.RequestID); !ok {
 		return e.wrong("RequestID", "is not 16 lower-case hexadecimal digits")
 	}
 	if e.Suspect&^(SuspectBot|SuspectDataCentre|SuspectRate) != 0 {
@@ -220,8 +220,8 @@ func (e *Event) wrong(field, problem string) error {
 	return &FieldError{Kind: e.Kind, Field: field, Problem: problem}
 }
 
-// parseRequestID reads 16 lower-case hexadecimal digits.
-func parseRequestID(s string) (id uint64, ok bool) {
+// ParseRequestID reads 16 lower-case hexadecimal digits.
+func ParseRequestID(s string) (id uint64, ok bool) {
 	if len(s) != 16 {
 		return 0, false
 	}

@@ -93,15 +93,6 @@ type Winner struct {
 	FoldToken  string `json:"foldToken"`
 }
 
-// Pins are the slots of the bookmarks that the reader has, with their creatives.
-func (r *Reader) Pins() map[string]string {
-	pins := map[string]string{}
-	for slot, p := range r.pins {
-		pins[slot] = p.CreativeID
-	}
-	return pins
-}
-
 // Visit opens a page: one batch, and then what the reader does with each ad. It
 // returns what the batch was answered with. Beacons that are not answered are no
 // error.
